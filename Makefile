@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint test-lowest bench clean
+
+demo: .venv/regard.stamp
+	$(BIN)/regard demo --out demo
+
+test: .venv/test.stamp
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/bench.stamp
+	$(BIN)/python -m benchmarks
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/regard.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/test.stamp: .venv/regard.stamp
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+.venv/bench.stamp: .venv/regard.stamp
+	$(BIN)/pip install --quiet --editable '.[bench]'
+	touch $@
+
+clean:
+	rm -rf .venv demo

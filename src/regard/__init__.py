@@ -1,0 +1,56 @@
+"""regard: attention you can compute, train and see.
+
+Importing it is quick and does not import torch: each name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard import errors, kernels, masks, nn, normalizers, positions, scores
+    from regard.attention import Attended, Step, attend
+    from regard.local import attend_local
+    from regard.normalizers import softmax
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Attended": "attention",
+    "Step": "attention",
+    "attend": "attention",
+    "attend_local": "local",
+    "softmax": "normalizers",
+}
+_ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "scores")
+
+__all__ = [
+    "Attended",
+    "Step",
+    "__version__",
+    "attend",
+    "attend_local",
+    "errors",
+    "kernels",
+    "masks",
+    "nn",
+    "normalizers",
+    "positions",
+    "scores",
+    "softmax",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"regard.{name}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"regard.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

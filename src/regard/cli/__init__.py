@@ -1,0 +1,52 @@
+"""The ``regard`` command: one file a verb, each imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from cyclopts import App
+
+import regard
+from regard.errors import RegardError
+
+VERBS = {
+    "attend": "Compute attention on your own numbers and see every step.",
+    "demo": "Run the worked examples and write their pictures.",
+}
+
+
+def build_app() -> App:
+    """The command with its verbs; no verb's own imports happen here."""
+    app = App(
+        name="regard",
+        help="Attention you can compute, train and see.",
+        version=f"regard {regard.__version__}",
+    )
+    for verb, help_line in VERBS.items():
+        app.command(f"regard.cli.{verb}:{verb}", name=verb, help=help_line)
+    return app
+
+
+def main() -> NoReturn:
+    """Run the command; what a person can mend is said in one line and ends with 2 (``--debug`` shows the traceback)."""
+    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
+    try:
+        build_app()(arguments)
+    except RegardError as error:
+        if debug:
+            raise
+        sys.exit(fail(str(error)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(0)
+
+
+def fail(message: str) -> int:
+    """Say what went wrong on stderr; returns the exit code."""
+    sys.stderr.write(f"regard: {message}\n")
+    return 2

@@ -71,11 +71,11 @@ def test_all_wrong_keys_are_told_at_once():
 
 
 def test_settings_that_contradict_each_other_are_refused():
-    with pytest.raises(ConfigError, match=r"epochs and training\.updates are both 0"):
+    with pytest.raises(ConfigError, match=r"training: epochs and updates are both 0"):
         template("translate", ["training.epochs=0"])
-    with pytest.raises(ConfigError, match=r"'cosine' falls to 0 at training\.updates"):
+    with pytest.raises(ConfigError, match=r"training: schedule = 'cosine' falls to 0 at `updates`"):
         template("translate", ["training.schedule=cosine"])
-    with pytest.raises(ConfigError, match=r"one file \(path\) or two"):
+    with pytest.raises(ConfigError, match=r"data\.train\.0: a corpus is one file \(path\) or two"):
         template("translate", ["data.train.0.source=x.en"])
 
 
@@ -158,6 +158,8 @@ class Shape(Settings):
 def test_a_choice_between_tables_keeps_its_tag_out_of_the_key():
     with pytest.raises(ConfigError, match=r"no setting shape\.sid; choose from kind, side\. Did you mean 'side'\?"):
         validate(Shape, {"shape": {"kind": "square", "sid": 2}})
+    with pytest.raises(ConfigError, match=r"^shape\.kind = 'squar' cannot be used: it should be 'round', 'square'\. Did"):
+        validate(Shape, {"shape": {"kind": "squar"}})
 
 
 def test_settings_do_not_change():

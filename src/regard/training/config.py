@@ -76,14 +76,14 @@ class TrainingConfig(Settings):
     @model_validator(mode="after")
     def _must_end(self) -> Self:
         if self.epochs == 0 and self.updates == 0:
-            raise ValueError("training.epochs and training.updates are both 0; give one of them, so that it ends")
+            raise ValueError("epochs and updates are both 0; give one of them, so that it ends")
         if self.schedule in ("linear", "cosine") and self.updates <= self.warmup:
             raise ValueError(
-                f"training.schedule = {self.schedule!r} falls to 0 at training.updates, which must be more than the "
-                f"warm-up of {self.warmup}, and is {self.updates}"
+                f"schedule = {self.schedule!r} falls to 0 at `updates`, which must be more than the warm-up of "
+                f"{self.warmup}, and is {self.updates}"
             )
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"training.betas = {self.betas} cannot be used: each must be at least 0 and below 1")
+            raise ValueError(f"betas = {self.betas} cannot be used: each must be at least 0 and below 1")
         return self
 
 

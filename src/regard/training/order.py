@@ -54,6 +54,7 @@ class Share(NamedTuple):
     rows: Rows
     counts: bool
     position: Position  # of the batch after this one
+    passed: float  # share of the epoch that is over after this batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,15 +87,12 @@ class Order:
                     after = Position(start.epoch, number + 1, 0)
                 if after.pool == len(pools):
                     after = Position(start.epoch + 1)
-                yield self._share(batches[index], after)
+                passed = (number + (index + 1) / len(batches)) / len(pools)
+                yield self._share(batches[index], after, passed)
 
-    def expected(self) -> float:
-        """Examples in an epoch, on average."""
-        return sum(section.count * section.weight for section in self.examples.sections)
-
-    def _share(self, batch: Rows, after: Position) -> Share:
+    def _share(self, batch: Rows, after: Position, passed: float) -> Share:
         mine = batch[self.rank :: self.world]
-        return Share(mine, True, after) if len(mine) else Share(batch[:1], False, after)
+        return Share(mine, True, after, passed) if len(mine) else Share(batch[:1], False, after, passed)
 
     def _chunks(self, epoch: int) -> NDArray[np.int64]:
         """(n, 3): section, first example in it, which repetition of it; shuffled."""

@@ -60,7 +60,7 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
     return result
 
 
-def differences(old: Settings, new: Settings) -> Iterator[tuple[str, Any, Any, bool]]:
+def differences(old: BaseModel, new: BaseModel) -> Iterator[tuple[str, Any, Any, bool]]:
     """Each key whose value differs: (key, old, new, whether a resumed run accepts it)."""
     for (key, before, fixed), (other, after, _) in _align(list(_leaves(old)), list(_leaves(new))):
         if before != after:
@@ -75,13 +75,13 @@ def _align(old: list[Any], new: list[Any]) -> Iterator[tuple[Any, Any]]:
         yield left.get(key, absent), right.get(key, absent)
 
 
-def _leaves(settings: Settings, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
+def _leaves(settings: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
     """(dotted key, value, whether it is fixed for the run) of every plain value."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if isinstance(value, Settings):
+        if isinstance(value, BaseModel):
             yield from _leaves(value, f"{prefix}{name}.")
-        elif isinstance(value, tuple | list) and value and all(isinstance(item, Settings) for item in value):
+        elif isinstance(value, tuple | list) and value and all(isinstance(item, BaseModel) for item in value):
             for index, item in enumerate(value):
                 yield from _leaves(item, f"{prefix}{name}.{index}.")
         else:
@@ -144,8 +144,13 @@ def _explain(cls: type[BaseModel], error: dict[str, Any]) -> str:
     if kind == "too_short":
         return f"{key} is empty; give it at least one entry."
     message = str(error["msg"])
-    if kind == "value_error":  # a check of several keys together, which names them itself
-        return message.removeprefix("Value error, ") + "."
+    if kind == "value_error":  # a check of the settings' own, which says what came and what is allowed
+        message = message.removeprefix("Value error, ")
+        return f"{key}: {message}" + ("" if message.endswith((".", "?")) else ".")
+    if kind == "union_tag_invalid":
+        key += "." + str(error["ctx"]["discriminator"]).strip("'")
+        came, message = error["ctx"]["tag"], f"Input should be {error['ctx']['expected_tags']}"
+        error["ctx"]["expected"] = error["ctx"]["expected_tags"]
     allowed = message.replace("Input should be", "it should be", 1)
     expected = error.get("ctx", {}).get("expected", "")
     options = [option.strip(" '") for option in str(expected).replace(" or ", ",").split(",")]

@@ -7,17 +7,19 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from regard.training.settings import Settings, may_change
+from pydantic import BaseModel
+
+from regard.training.settings import may_change
 
 _WIDTH = 110
 
 
-def render(settings: Settings) -> str:
+def render(settings: BaseModel) -> str:
     """The settings as commented TOML; reading it back gives equal settings."""
     return "\n".join(_table(settings, "")).strip() + "\n"
 
 
-def _table(settings: Settings, path: str) -> Iterator[str]:
+def _table(settings: BaseModel, path: str) -> Iterator[str]:
     """A table's own values first, then its tables: TOML has no way back up."""
     fields = type(settings).model_fields
     values = {name: getattr(settings, name) for name in fields}
@@ -27,7 +29,7 @@ def _table(settings: Settings, path: str) -> Iterator[str]:
             yield f"{name} = {_value(value)}"
     for name, value in values.items():
         inner = f"{path}.{name}" if path else name
-        if isinstance(value, Settings):
+        if isinstance(value, BaseModel):
             yield from _heading(f"[{inner}]", fields[name].description)
             yield from _table(value, inner)
         elif _is_table(value):
@@ -50,8 +52,8 @@ def _comment(description: str | None, changeable: bool) -> Iterator[str]:
 
 def _is_table(value: Any) -> bool:
     if isinstance(value, tuple | list):
-        return bool(value) and all(isinstance(item, Settings) for item in value)
-    return isinstance(value, Settings)
+        return bool(value) and all(isinstance(item, BaseModel) for item in value)
+    return isinstance(value, BaseModel)
 
 
 def _value(value: Any) -> str:

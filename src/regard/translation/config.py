@@ -31,7 +31,7 @@ class CorpusConfig(Settings):
     def _one_or_two_files(self) -> Self:
         if bool(self.path) == bool(self.source or self.target) or bool(self.source) != bool(self.target):
             raise ValueError(
-                "an entry of data.train or data.validation is one file (path) or two (source and target); "
+                "a corpus is one file (path) or two (source and target); "
                 f"got path = {self.path!r}, source = {self.source!r}, target = {self.target!r}"
             )
         return self
@@ -97,9 +97,9 @@ class VocabularyConfig(Settings):
     @model_validator(mode="after")
     def _files_match_sharing(self) -> Self:
         if self.shared and self.target_file:
-            raise ValueError("vocabulary.target_file is given, but vocabulary.shared = true; set it to false")
+            raise ValueError("target_file is given, but shared = true; set it to false")
         if not self.shared and bool(self.source_file) != bool(self.target_file):
-            raise ValueError("vocabulary.source_file and vocabulary.target_file go together where shared = false")
+            raise ValueError("source_file and target_file go together where shared = false")
         return self
 
 

@@ -65,9 +65,18 @@ def test_scores_far_from_zero_stay_finite():
     assert weight.grad.flatten().tolist() == [1.0, -1.0]
 
 
+def test_log_probs_of_each_word(problem, monkeypatch):
+    monkeypatch.setattr(output, "CHUNK", 10 * VOCABULARY)
+    features, weight, bias, target = problem
+    layer = Output(WIDTH, VOCABULARY).double()
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    expected = torch.log_softmax(features @ weight.T + bias, -1)[torch.arange(WORDS), target]
+    torch.testing.assert_close(layer.log_probs(features, target), expected)
+
+
 def test_tied_weight_gathers_both_gradients(chance):
-    embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
-    layer = Output(WIDTH, VOCABULARY, weight=embedding.weight)
+    embedding = torch.nn.Embedding(VOCABULARY, WIDTH).double()
+    layer = Output(WIDTH, VOCABULARY, weight=embedding.weight).double()
     words = torch.randint(VOCABULARY, (WORDS,), generator=chance)
     layer.loss(embedding(words), words)[0].backward()
     both = embedding.weight.grad

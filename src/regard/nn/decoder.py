@@ -24,6 +24,7 @@ from regard.errors import ConfigError, choose
 from regard.nn.rnn import CELLS, Cell, State
 
 if TYPE_CHECKING:
+    from regard.attention import Attended
     from regard.nn.attention import Attention
 
 ASKED_BY = ("previous", "between", "current")
@@ -67,23 +68,29 @@ class DecoderState:
         return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])
 
 
-class Looked(NamedTuple):
-    """One look at the memory, or the looks of all steps side by side."""
-
-    context: Tensor
-    """(b, q, a)"""
-    weights: Tensor | None
-    """(b, q, k); None without attention"""
-    scores: Tensor | None
-    """(b, q, k): the weights before they were normalised"""
-
-
 class Decoded(NamedTuple):
     """Every step of a decoding whose words were given."""
 
     features: Tensor
     """(b, q, f): what the output layer reads"""
-    looked: Looked
+    looks: tuple[Attended, ...]
+    """the looks at the memory, of one step or several each; none without attention"""
+
+    @property
+    def weights(self) -> Tensor | None:
+        """(b, q, k): where each step looked; computed when it is asked for."""
+        return torch.cat([look.weights for look in self.looks], 1) if self.looks else None
+
+    @property
+    def scores(self) -> Tensor | None:
+        """(b, q, k): the weights before they were normalised."""
+        return torch.cat([look.scores for look in self.looks], 1) if self.looks else None
+
+
+class _Turn(NamedTuple):
+    hidden: State
+    context: Tensor
+    looks: tuple[Attended, ...]
 
 
 class Decoder(nn.Module):
@@ -154,12 +161,12 @@ class Decoder(nn.Module):
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
         return DecoderState(memory, hidden, feed, time=0)
 
-    def step(self, embedded: Tensor, state: DecoderState) -> tuple[Tensor, Looked, DecoderState]:
-        """The last words of the hypotheses (b, w, e): the next words' features (b, w, f), and where it looked."""
-        hidden, looked = self._turn(self.from_embedding(embedded), state)
-        features = self.readout(self._top(hidden), looked.context, embedded)
+    def step(self, embedded: Tensor, state: DecoderState) -> tuple[Decoded, DecoderState]:
+        """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""
+        turn = self._turn(self.from_embedding(embedded), state)
+        features = self.readout(self._top(turn.hidden), turn.context, embedded)
         feed = features if self.from_feed else None
-        return features, looked, replace(state, hidden=hidden, feed=feed, time=state.time + 1)
+        return Decoded(features, turn.looks), replace(state, hidden=turn.hidden, feed=feed, time=state.time + 1)
 
     def forward(self, embedded: Tensor, state: DecoderState) -> Decoded:
         """All words at once, given (b, q, e): the same as ``step`` by step, faster."""
@@ -167,57 +174,57 @@ class Decoder(nn.Module):
         products = self.from_embedding(embedded.transpose(0, 1))
         if self.attention is None:
             shown = self._over_time(products + state.memory.ready.transpose(0, 1), state)
-            looked = Looked(_spread(state.memory.summary, shown), None, None)
-        elif self.asked_by == "current" and self.from_feed is None:
+            return Decoded(self.readout(shown, _spread(state.memory.summary, shown), embedded), ())
+        if self.asked_by == "current" and self.from_feed is None:
             shown = self._over_time(products, state)
-            looked = self._look(shown, state, steps=True)
-        else:
-            return self._one_by_one(embedded, products, state)
-        return Decoded(self.readout(shown, looked.context, embedded), looked)
+            context, look = self._look(shown, state, steps=True)
+            return Decoded(self.readout(shown, context, embedded), (look,))
+        return self._one_by_one(embedded, products, state)
 
     def _one_by_one(self, embedded: Tensor, products: Tensor, state: DecoderState) -> Decoded:
-        shown, looks, fed = [], [], []
+        turns, fed = [], []
         for time, product in enumerate(products):
-            hidden, looked = self._turn(product[:, None], state)
-            feed = None
+            turn = self._turn(product[:, None], state)
+            turns.append(turn)
             if self.from_feed is not None:
-                feed = self.readout(self._top(hidden), looked.context, embedded[:, time : time + 1])
-                fed.append(feed)
-            state = replace(state, hidden=hidden, feed=feed, time=state.time + 1)
-            shown.append(self._top(hidden))
-            looks.append(looked)
-        together = Looked(*(None if parts[0] is None else torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
+                fed.append(self.readout(self._top(turn.hidden), turn.context, embedded[:, time : time + 1]))
+            state = replace(state, hidden=turn.hidden, feed=fed[-1] if fed else None, time=state.time + 1)
+        looks = tuple(look for turn in turns for look in turn.looks)
         if fed:
-            return Decoded(torch.cat(fed, 1), together)
-        return Decoded(self.readout(torch.cat(shown, 1), together.context, embedded), together)
+            return Decoded(torch.cat(fed, 1), looks)
+        shown = torch.cat([self._top(turn.hidden) for turn in turns], 1)
+        return Decoded(self.readout(shown, torch.cat([turn.context for turn in turns], 1), embedded), looks)
 
-    def _turn(self, product: Tensor, state: DecoderState) -> tuple[State, Looked]:
-        """One step: the products of the words (b, w, gates * d) to the new state, and the look that went with it."""
+    def _turn(self, product: Tensor, state: DecoderState) -> _Turn:
+        """One step, from the products of the words (b, w, gates * d)."""
         memory, hidden = state.memory, state.hidden
         if self.attention is None:
-            return self._climb(product + memory.ready, hidden), Looked(_spread(memory.summary, product), None, None)
+            return _Turn(self._climb(product + memory.ready, hidden), _spread(memory.summary, product), ())
         if self.asked_by == "previous":
-            looked = self._look(self._top(hidden), state)
-            return self._climb(product + self.from_context(looked.context), hidden), looked
-        if self.asked_by == "between":
+            context, look = self._look(self._top(hidden), state)
+            hidden = self._climb(product + self.from_context(context), hidden)
+        elif self.asked_by == "between":
             middle = self._cell(0).step(product, hidden)
-            looked = self._look(middle[0], state)
-            return self._cell(1).step(self.from_context(looked.context), middle), looked
-        if self.from_feed is not None:
-            product = product + self.from_feed(state.feed)
-        hidden = self._climb(product, hidden)
-        return hidden, self._look(self._top(hidden), state)
+            context, look = self._look(middle[0], state)
+            hidden = self._cell(1).step(self.from_context(context), middle)
+        else:
+            if self.from_feed is not None:
+                product = product + self.from_feed(state.feed)
+            hidden = self._climb(product, hidden)
+            context, look = self._look(self._top(hidden), state)
+        return _Turn(hidden, context, (look,))
 
-    def _look(self, query: Tensor, state: DecoderState, *, steps: bool = False) -> Looked:
-        """The queries are w hypotheses at one time, or, with ``steps``, all times of one hypothesis."""
+    def _look(self, query: Tensor, state: DecoderState, *, steps: bool = False) -> tuple[Tensor, Attended]:
+        """The context of each query (b, q, d), and the look it comes from.
+
+        The queries are hypotheses at one step, or one hypothesis at all ``steps``.
+        """
         assert self.attention is not None
-        memory = state.memory
-        time = torch.arange(query.shape[1], device=query.device) if steps else torch.full((), state.time)
-        found = self.attention(
-            query, memory.annotations, visible=memory.visible, projected=memory.ready, position=time
-        )
-        context = found.context if self.gate is None else torch.sigmoid(self.gate(query)) * found.context
-        return Looked(context, found.weights, found.scores)
+        annotations, _, visible, ready = state.memory
+        place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
+        look = self.attention(query, annotations, visible=visible, projected=ready, position=place)
+        context: Tensor = look.context
+        return (context if self.gate is None else torch.sigmoid(self.gate(query)) * context), look
 
     def _climb(self, product: Tensor, hidden: State) -> State:
         """The new states of all layers; product is the lowest one's input."""
@@ -268,7 +275,7 @@ class Readout(nn.Module):
         hidden = self.linear(torch.cat(parts, -1))
         if self.pieces == 1:
             return torch.tanh(hidden)
-        return hidden.unflatten(-1, (-1, 2)).amax(-1)
+        return torch.maximum(*hidden.chunk(2, -1))
 
 
 def _spread(summary: Tensor, like: Tensor) -> Tensor:

@@ -44,6 +44,13 @@ class Output(nn.Module):
         """
         return cross_entropy(features, self.weight, self.bias, target, label_smoothing=label_smoothing)
 
+    @torch.no_grad()
+    def log_probs(self, features: Tensor, target: Tensor) -> Tensor:
+        """Features (n, d), target (n,): the log-probability of each of the n words."""
+        rows = max(1, CHUNK // len(self.weight))
+        chunks = zip(features.split(rows), target.split(rows), strict=True)
+        return torch.cat([-F.cross_entropy(self(chunk), right, reduction="none") for chunk, right in chunks])
+
 
 def cross_entropy(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, *, label_smoothing: float = 0.0

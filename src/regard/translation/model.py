@@ -15,11 +15,13 @@ from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.output import Output
 from regard.nn.rnn import Encoder
 from regard.nn.scores import LocationScore, TrainableScore
+from regard.nn.transformer import Shape, TransformerDecoder, TransformerEncoder, TransformerState
 from regard.nn.windows import PredictedWindow, Window
 from regard.training.loss import Loss
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
 if TYPE_CHECKING:
+    from regard.attention import Attended
     from regard.translation.batches import Batch
 
 
@@ -120,6 +122,50 @@ class RNNModel(TranslationModel):
         return self.dropout_output(decoded.features), lambda: decoded.weights
 
 
+class TransformerModel(TranslationModel):
+    """Transformer encoder and decoder.
+
+    What it shows of where it looked is the mean over the heads of the last layer but one, which follows word
+    alignments best (Garg et al. 2019, sec. 4.1).
+    """
+
+    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.source_embedding, self.target_embedding, self.output = _vocabulary_layers(
+            config.size, source_size, target_size, config.tie
+        )
+        shape = Shape(
+            config.size,
+            config.heads,
+            config.feedforward,
+            dropout=config.dropout,
+            dropout_attention=config.dropout_attention,
+            dropout_feedforward=config.dropout_feedforward,
+        )
+        order = {"positions": config.positions, "max_positions": config.max_positions}
+        self.encoder = TransformerEncoder(shape, config.layers, **order)
+        self.decoder = TransformerDecoder(shape, config.layers, **order)
+
+    def start(self, source: Tensor, lengths: Tensor) -> TransformerState:
+        visible = _visible(source, lengths)
+        return self.decoder.start(self.encoder(self.source_embedding(source), visible), visible)
+
+    def advance(self, words: Tensor, state: TransformerState) -> tuple[Tensor, Tensor | None, TransformerState]:
+        features, looks, state = self.decoder.step(self.target_embedding(words), state)
+        return features, _shown(looks), state
+
+    def teach(self, words: Tensor, state: TransformerState) -> tuple[Tensor, Callable[[], Tensor | None]]:
+        features, looks = self.decoder(self.target_embedding(words), state)
+        return features, lambda: _shown(looks)
+
+    @torch.no_grad()
+    def every_head(self, batch: Batch) -> Tensor:
+        """(b, layers, heads, q, k): where each head of each layer looks while the given translations are written."""
+        state = self.start(batch.source, batch.source_lengths)
+        _, looks = self.decoder(self.target_embedding(batch.target[:, :-1]), state)
+        return torch.stack([look.weights for look in looks], 1)
+
+
 def build_model(
     config: RNNConfig | TransformerConfig,
     source_size: int,
@@ -139,7 +185,8 @@ def build_model(
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**63 - 1, (), generator=generator)))
-        model = RNNModel(config, source_size, target_size)
+        kind = RNNModel if isinstance(config, RNNConfig) else TransformerModel
+        model: TranslationModel = kind(config, source_size, target_size)  # type: ignore[arg-type]
         for module in model.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
@@ -148,7 +195,9 @@ def build_model(
     return model
 
 
-def _vocabulary_layers(width: int, source_size: int, target_size: int, tie: str) -> tuple[nn.Embedding, nn.Embedding, Output]:
+def _vocabulary_layers(
+    width: int, source_size: int, target_size: int, tie: str
+) -> tuple[nn.Embedding, nn.Embedding, Output]:
     target = nn.Embedding(target_size, width)
     source = target if tie == "all" else nn.Embedding(source_size, width)
     for embedding in {source, target}:
@@ -175,6 +224,12 @@ def _attention(config: RNNConfig) -> Attention | None:
         normalize=config.normalize,
         window=windows[config.span](),
     )
+
+
+def _shown(looks: list[Attended]) -> Tensor:
+    """(b, q, k)"""
+    weights: Tensor = looks[max(0, len(looks) - 2)].weights
+    return weights.mean(1)
 
 
 def _visible(words: Tensor, lengths: Tensor) -> Tensor | None:

@@ -82,7 +82,9 @@ class RNNConfig(Settings):
 
         names = ("none", *SCORES)
         if name not in names:
-            raise ValueError(f"no attention is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
+            raise ValueError(
+                f"no attention is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}"
+            )
         return name
 
     @model_validator(mode="after")

@@ -57,12 +57,12 @@ class Attention(nn.Module):
         visible: Tensor | None = None,
         bias: Tensor | None = None,
         projected: Tensor | None = None,
-        position: int = 0,
+        position: int | Tensor = 0,
     ) -> Attended:
         """query (b, q, query_dim), key (b, k, key_dim), value (b, k, v), the keys when None; visible (b, q or 1, k).
 
-        ``projected`` is what `project` gave for these keys. ``position`` is the place of the first query among its
-        fellows, which local-m needs when a decoder asks step by step.
+        ``projected`` is what `project` gave for these keys. ``position`` is the place of the first query, the
+        others following it, or the place of each (q,): local-m needs it when a decoder asks step by step.
         """
         self._check(query, key)
         value = key if value is None else value

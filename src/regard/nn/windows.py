@@ -18,8 +18,8 @@ class Window(nn.Module):
         super().__init__()
         self.width = check_width(width)
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int) -> Tensor:
-        """query (b, q, d), lengths (b,) of the keys, the first query's place -> (b, q)."""
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+        """query (b, q, d), lengths (b,) of the keys, the first query's place or all places (q,) -> (b, q)."""
         raise NotImplementedError
 
 
@@ -28,9 +28,10 @@ class MonotonicWindow(Window):
 
     gaussian = False
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int) -> Tensor:
-        places = torch.arange(position, position + query.shape[-2], device=query.device)
-        return torch.minimum(places, (lengths[..., None] - 1).clamp(min=0)).to(query.dtype)
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+        if isinstance(position, int):
+            position = torch.arange(position, position + query.shape[-2], device=query.device)
+        return torch.minimum(position, (lengths[..., None] - 1).clamp(min=0)).to(query.dtype)
 
 
 class PredictedWindow(Window):
@@ -43,6 +44,6 @@ class PredictedWindow(Window):
         self.W_p = nn.Linear(query_dim, hidden_dim or query_dim, bias=False)
         self.v_p = nn.Parameter(torch.empty(hidden_dim or query_dim).uniform_(-1, 1) * query_dim**-0.5)
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int) -> Tensor:  # noqa: ARG002 - the query alone decides
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:  # noqa: ARG002 - the query decides
         places: Tensor = predict_centers(query, self.W_p.weight, self.v_p, lengths)
         return places

@@ -12,7 +12,8 @@ from regard.translation import encoded as encoded_module
 from regard.translation.batches import Pairs
 from regard.translation.config import CorpusConfig, DataConfig, VocabularyConfig
 from regard.translation.corpus import Corpus
-from regard.translation.encoded import Vocabularies, encode_corpus
+from regard.translation.encoded import encode_corpus
+from regard.translation.vocabularies import Vocabularies
 from regard.translation.vocabulary import Vocabulary
 
 SOURCE = ["the cat sat", "the dog", "a man sat on the mat", "a", "the mat the mat"]

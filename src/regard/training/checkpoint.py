@@ -42,7 +42,7 @@ class State:
     """Where a training stands between two updates."""
 
     update: int = 0
-    position: Position = Position()
+    position: Position = field(default_factory=Position)
     epochs: float = 0.0
     best: Best | None = None
     since_best: int = 0
@@ -124,7 +124,7 @@ class Checkpoints:
         self.expose(state)
 
     def expose(self, state: State) -> None:
-        """Link the latest and best weights to where people look; done again on resuming, should it have been cut off."""
+        """Link the latest and best weights to where people look; again on resuming, should it have been cut off."""
         path = self.path(state.update)
         link(path / MODEL, self.run / "last.safetensors")
         if state.best and state.best.update == state.update:

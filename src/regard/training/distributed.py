@@ -75,7 +75,9 @@ def join(config: TrainingConfig) -> Iterator[Processes]:
         try:
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
         except (ValueError, RuntimeError) as error:
-            raise TrainingError(f"process {rank} of {world} cannot reach the others: {error}. Start with torchrun.") from error
+            raise TrainingError(
+                f"process {rank} of {world} cannot reach the others: {error}. Start with torchrun."
+            ) from error
     try:
         with _threads(threads), torch.random.fork_rng([device] if device.type == "cuda" else []):
             yield Processes(rank, world, device, threads)

@@ -89,6 +89,8 @@ class Trainer:
             world=self.processes.world,
         )
         feed = Feed(self.task.examples, order, self.config.accumulate, self.state.position, self.config.epochs)
+        if self.state.finished and not self._end():  # the limit it ended at has been raised
+            self.state = replace(self.state, finished="")
         if not self.state.finished:
             with feed:
                 self._updates(feed, signals)
@@ -102,28 +104,24 @@ class Trainer:
         return DistributedDataParallel(self.model, device_ids=devices, gradient_as_bucket_view=True)
 
     def _updates(self, feed: Feed, signals: Signals) -> None:
-        reason = self._limit()
         groups = iter(feed)
-        while not reason:
+        while True:
+            if self._validation_due():  # also first thing on resuming, where an interrupt came before it
+                self._validate()
+                if not self._end():
+                    self._save()
+            if reason := self._end():
+                return self._finish(reason)
             begun, waited = time.perf_counter(), feed.waited
             group = next(groups, None)
             if group is None:
-                reason = "epochs"
-                break
+                return self._finish("epochs")
             totals = self._update(group, signals)
             self._record(group, totals, time.perf_counter() - begun, feed.waited - waited)
-            reason = "interrupted" if totals.stop else self._limit()
-            if self.state.update % self.config.validate_every == 0 and not totals.stop:
-                self._validate()
-                reason = reason or self._patience()
-                if not reason:
-                    self._save()
-            elif not reason and (totals.checkpoint or self._checkpoint_due()):
+            if totals.stop:
+                return self._save()
+            if (totals.checkpoint or self._checkpoint_due()) and not self._validation_due() and not self._end():
                 self._save()
-        if reason == "interrupted":
-            self._save()
-        else:
-            self._finish(reason)
 
     def _update(self, group: Group, signals: Signals) -> Totals:
         """Gradients of every batch added up, divided by the words of all processes, clipped; one step of Adam."""
@@ -174,7 +172,7 @@ class Trainer:
         raise TrainingError(
             f"the {what} is no longer finite at update {update}; {kept}. Begin another run with a lower "
             f"training.learning_rate (it was {self.config.learning_rate}), a longer training.warmup, a lower "
-            f"training.clip_norm (it was {self.config.clip_norm}) or training.precision = \"float32\"."
+            f'training.clip_norm (it was {self.config.clip_norm}) or training.precision = "float32".'
         )
 
     def _record(self, group: Group, totals: Totals, seconds: float, waited: float) -> None:
@@ -242,7 +240,7 @@ class Trainer:
 
     def _finish(self, reason: str) -> None:
         """The last validation, the average if asked for, and the last checkpoint."""
-        if not self.state.history or self.state.history[-1]["update"] != self.state.update:
+        if not self._validated():
             self._validate()
         averaged = self._average() if self.config.average_last > 1 else None
         self.state = replace(self.state, finished=reason)
@@ -284,15 +282,21 @@ class Trainer:
             self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
         self.saved_at = time.monotonic()
 
-    def _limit(self) -> str:
-        if self.config.updates and self.state.update >= self.config.updates:
+    def _end(self) -> str:
+        """Which limit has been reached, if one has."""
+        config, state = self.config, self.state
+        if config.updates and state.update >= config.updates:
             return "updates"
-        if self.config.epochs and self.state.position.epoch >= self.config.epochs:
+        if config.epochs and state.position.epoch >= config.epochs:
             return "epochs"
-        return ""
+        return "patience" if config.patience and state.since_best >= config.patience else ""
 
-    def _patience(self) -> str:
-        return "patience" if self.config.patience and self.state.since_best >= self.config.patience else ""
+    def _validation_due(self) -> bool:
+        update = self.state.update
+        return bool(update) and update % self.config.validate_every == 0 and not self._validated()
+
+    def _validated(self) -> bool:
+        return bool(self.state.history) and self.state.history[-1]["update"] == self.state.update
 
     def _checkpoint_due(self) -> bool:
         return bool(self.config.checkpoint_every) and self.state.update % self.config.checkpoint_every == 0

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from regard.errors import DataError
 from regard.translation.config import CorpusConfig
@@ -61,13 +61,26 @@ class Corpus:
                     digest.update(block)
         return digest.hexdigest()
 
+    def identity(self) -> dict[str, Any]:
+        """All that the pairs depend on."""
+        return {
+            "content": self.content_hash(),
+            "json": self._is_json,
+            "fields": [self.config.source_field, self.config.target_field],
+            "on_bad_line": self.on_bad_line,
+            "reverse": self.reverse,
+        }
+
+    @property
+    def _is_json(self) -> bool:
+        return self.paths[0].name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
     def __iter__(self) -> Iterator[Pair]:
         self.skipped = Counter()
         if len(self.paths) == 2:
             rows = self._parallel()
         else:
-            name = self.paths[0].name.removesuffix(".gz")
-            rows = self._single(self._json_pair if name.endswith((".jsonl", ".ndjson")) else _tsv_pair)
+            rows = self._single(self._json_pair if self._is_json else _tsv_pair)
         for pair in rows:
             yield Pair(pair.target, pair.source) if self.reverse else pair
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,11 @@ from regard.errors import DataError
 from regard.training.files import partial_path, publish, remove_leftovers
 from regard.translation.config import DataConfig
 from regard.translation.corpus import Corpus, Pair
-from regard.translation.vocabulary import Vocabulary
+from regard.translation.vocabularies import Vocabularies
 
 _FORMAT = 1
 _BLOCK = 8192  # pairs encoded at a time
 SIDES = ("source", "target")
-
-
-class Vocabularies(NamedTuple):
-    """The source's and the target's; the same object where they share one."""
-
-    source: Vocabulary
-    target: Vocabulary
 
 
 class EncodedCorpus:
@@ -91,11 +84,9 @@ def encode_corpus(
 def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig) -> str:
     parts = {
         "format": _FORMAT,
-        "content": corpus.content_hash(),
-        "kind": [path.suffixes for path in corpus.paths],
-        "fields": [corpus.config.source_field, corpus.config.target_field],
+        "corpus": corpus.identity(),
         "vocabularies": [vocabulary.fingerprint() for vocabulary in vocabularies],
-        "settings": data.model_dump(include={"reverse", "max_words", "max_tokens", "on_bad_line"}),
+        "settings": data.model_dump(include={"max_words", "max_tokens"}),
     }
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 

@@ -56,7 +56,8 @@ def to_array(value: Any, name: str, like: Array = None) -> Array:
     array = _numpy_array(value, name)
     if like is None or is_numpy_array(like):
         return array
-    return array_namespace(like).asarray(array, device=device(like))
+    writable = array if array.flags.writeable else array.copy()  # torch warns of tensors that share read-only memory
+    return array_namespace(like).asarray(writable, device=device(like))
 
 
 def beside(value: Any, name: str, like: Array) -> Array:
@@ -126,9 +127,7 @@ def _numpy_array(value: Any, name: str) -> Array:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ShapeError(
-            f"{name} is ragged: its rows are of different lengths. Give every row the same length."
-        ) from None
+        raise ShapeError(f"{name} is ragged: its rows differ in length. Give every row the same length.") from None
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise DtypeError(f"{name} must be real numbers; it holds {array.dtype} ({_shorten(value)})")
     return array

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from regard.arrays import (
@@ -26,7 +28,7 @@ from regard.arrays import (
 )
 from regard.errors import ShapeError
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
-from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, score_of
+from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
 
 __all__ = ["Attended", "Step", "attend"]
 
@@ -65,6 +67,12 @@ class Attended:
         ['query', 'keys', 'values', 'scores', 'scaled', 'weights', 'weighted values', 'context']
         """
         return self._steps()
+
+    def plot(self, path: str | PathLike[str]) -> Path:
+        """The steps side by side as heatmaps with their numbers, to a .png, .svg or .pdf file."""
+        from regard.show.figures import plot_steps
+
+        return plot_steps([step for step in self.steps() if step.value.ndim <= 2], path)
 
     def __iter__(self) -> Iterator[Array]:
         yield self.context
@@ -134,6 +142,7 @@ class _Work:
 
         from regard.kernels.fused import fused_context, unchanged
 
+        same_width(self.score, self.query, self.key)
         context = fused_context(self.query, self.key, self.value, self._scale(), self.visible, self.bias)
         still = unchanged(query=self.query, key=self.key, value=self.value)
 

@@ -63,7 +63,7 @@ class Dot(Score):
     name, formula = "dot", "query · key"
 
     def __call__(self, query: Array, key: Array) -> Array:
-        same_width(self.name, query, key)
+        same_width(self, query, key)
         xp = array_namespace(query, key)
         return xp.matmul(query, xp.matrix_transpose(key))
 
@@ -74,6 +74,7 @@ class ScaledDot(Score):
     name, formula = "scaled_dot", "query · key / √d"
 
     def __call__(self, query: Array, key: Array) -> Array:
+        same_width(self, query, key)
         return Dot()(query, key) / math.sqrt(query.shape[-1])
 
     def steps(self, query: Array, key: Array) -> list[Step]:
@@ -87,6 +88,7 @@ class Cosine(Score):
     name, formula = "cosine", "query · key / (|query| |key|)"
 
     def __call__(self, query: Array, key: Array) -> Array:
+        same_width(self, query, key)
         return Dot()(_unit(query), _unit(key))
 
 
@@ -113,7 +115,7 @@ class SumOfTanh(Score):
         self.v = v
 
     def __call__(self, query: Array, key: Array) -> Array:
-        same_width(self.name, query, key)
+        same_width(self, query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
         return _tanh_pairs(query, key) @ v
 
@@ -223,12 +225,13 @@ def score_of(score: str | ScoreFunction) -> ScoreFunction:
     return choose("score", score, options)
 
 
-def same_width(name: str, query: Array, key: Array) -> None:
-    """Refuse a query and key that a dot product cannot compare."""
+def same_width(score: ScoreFunction, query: Array, key: Array) -> None:
+    """Refuse a query and key that this score cannot compare."""
     if query.shape[-1] != key.shape[-1]:
         raise ShapeError(
-            f"{name} compares vectors of one width: query {tuple(query.shape)} has width {query.shape[-1]}, "
-            f"key {tuple(key.shape)} has width {key.shape[-1]}. scores.General(W) compares different widths."
+            f"{getattr(score, 'name', 'the score')} compares vectors of one width: "
+            f"query {tuple(query.shape)} has width {query.shape[-1]}, key {tuple(key.shape)} has width "
+            f"{key.shape[-1]}. scores.General(W) compares different widths."
         )
 
 

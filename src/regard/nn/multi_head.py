@@ -48,8 +48,10 @@ class MultiHeadAttention(nn.Module):
             raise InputError(
                 "only nn.MultiheadAttention with one width, and without bias_k and add_zero_attn, can be taken"
             )
-        layer = cls(other.embed_dim, other.num_heads, dropout=other.dropout)
-        biases = torch.zeros(3 * other.embed_dim) if other.in_proj_bias is None else other.in_proj_bias
+        layer = cls(other.embed_dim, other.num_heads, dropout=other.dropout).to(other.in_proj_weight)
+        biases = (
+            other.in_proj_weight.new_zeros(3 * other.embed_dim) if other.in_proj_bias is None else other.in_proj_bias
+        )
         with torch.no_grad():
             parts = zip(other.in_proj_weight.chunk(3), biases.chunk(3), strict=True)
             for linear, (weight, bias) in zip((layer.W_q, layer.W_k, layer.W_v), parts, strict=True):
@@ -58,7 +60,7 @@ class MultiHeadAttention(nn.Module):
             layer.W_o.weight.copy_(other.out_proj.weight)
             if other.out_proj.bias is not None:
                 layer.W_o.bias.copy_(other.out_proj.bias)
-        return layer.to(other.in_proj_weight.dtype).train(other.training)
+        return layer.train(other.training)
 
     def forward(
         self,

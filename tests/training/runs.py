@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from regard.training.checkpoint import Checkpoints
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 TIMINGS = {"seconds", "waited", "data_wait"}
 
 
@@ -54,10 +54,9 @@ def toy(*arguments, processes=1, **environment):
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    source = str(HERE.parent.parent / "src")
-    variables = {**os.environ, "PYTHONPATH": source, "COLUMNS": "200", **environment}
+    variables = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **environment}
     return subprocess.run(
-        [*command, str(HERE / "toy_task.py"), *map(str, arguments)],
+        [*command, "-m", "tests.training.toy_task", *map(str, arguments)],
         env=variables,
         capture_output=True,
         text=True,

@@ -6,12 +6,12 @@ import json
 
 import pytest
 import torch
-from runs import assert_same_run, log, tensors, toy, write_config
-from toy_task import settings
 
 from regard.training import train
 from regard.training.config import TrainingConfig
 from regard.training.distributed import join
+from tests.training.runs import assert_same_run, log, tensors, toy, write_config
+from tests.training.toy_task import settings
 
 CHANGES = {"updates": 12, "batch_tokens": 6}  # so small that some batches have fewer rows than processes
 

@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 import torch
-from runs import assert_same_run, log, tensors, toy, write_config
-from toy_task import settings
 
 from regard.errors import CheckpointError, TrainingError
 from regard.training import train
 from regard.training.checkpoint import Checkpoints
+from tests.training.runs import assert_same_run, log, tensors, toy, write_config
+from tests.training.toy_task import settings
 
 
 @pytest.fixture(scope="module")

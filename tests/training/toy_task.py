@@ -128,7 +128,7 @@ class ToyTask:
         return Validation(metrics, [{"source": "a", "model": "b"}])
 
 
-tasks.TASKS["toy"] = TaskPaths("toy_task:ToyConfig", "toy_task:ToyTask")
+tasks.TASKS["toy"] = TaskPaths("tests.training.toy_task:ToyConfig", "tests.training.toy_task:ToyTask")
 
 SETTINGS = {
     "task": "toy",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,7 @@ from regard.training.config import load_config
 from regard.training.weights import load_weights
 from regard.translation.task import TranslationTask
 from regard.translation.vocabularies import stored_vocabularies
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
-from runs import assert_same_run, log
+from tests.training.runs import assert_same_run, log
 
 WORDS = {
     "the": "le",

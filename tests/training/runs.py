@@ -49,11 +49,13 @@ def write_config(path, values):
     return path
 
 
-def toy(*arguments, processes=1, **environment):
+def toy(*arguments, processes=1, restarts=0, **environment):
     """Run the toy task as a command."""
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        command += ["--max-restarts", str(restarts)]
+        environment = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", **environment}
     variables = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **environment}
     return subprocess.run(
         [*command, "-m", "tests.training.toy_task", *map(str, arguments)],

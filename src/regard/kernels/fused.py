@@ -1,0 +1,72 @@
+"""Context without the map: torch's fused scaled-dot-product attention, with regard's meaning of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from regard.errors import InputError
+
+
+def fused_context(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, visible: Tensor | None, bias: Tensor | None
+) -> Tensor:
+    """softmax(scale * q·k + bias, over the visible keys) @ value: (..., q, d), …, (..., k, v) -> (..., q, v)."""
+    shapes = [tensor.shape[:-2] for tensor in (query, key, value, visible, bias) if tensor is not None]
+    batch: torch.Size = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    context: Tensor = F.scaled_dot_product_attention(
+        _four_axes(query, batch),
+        _four_axes(key, batch),
+        _four_axes(value, batch),
+        attn_mask=_mask(visible, bias, batch),
+        scale=scale,
+    )
+    if visible is not None:
+        seen = visible.any(-1, keepdim=True)  # a query that may look nowhere gets zeros
+        context = context.reshape(*batch, *context.shape[-2:]).masked_fill(~seen, 0)
+    return context.reshape(*batch, *context.shape[-2:])
+
+
+def unchanged(**tensors: Tensor) -> Callable[[], None]:
+    """A check, to be called later, that none of the tensors was written over since now."""
+    if any(tensor.is_inference() for tensor in tensors.values()):
+        return lambda: None  # torch keeps no version of tensors made in inference mode
+    versions = {name: tensor._version for name, tensor in tensors.items()}
+
+    def check() -> None:
+        for name, tensor in tensors.items():
+            if tensor._version != versions[name]:
+                raise InputError(
+                    f"{name} was changed in place after attend(), so the weights it had can no longer be computed: "
+                    "look at .weights before changing it, or change a copy"
+                )
+
+    return check
+
+
+def _four_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
+    """(..., n, d) as (b, h, n, d): the form the fused kernels take."""
+    tensor = tensor.expand(*batch, *tensor.shape[-2:])
+    if len(batch) == 2:
+        return tensor
+    return tensor.reshape(-1, 1, *tensor.shape[-2:])
+
+
+def _mask(visible: Tensor | None, bias: Tensor | None, batch: torch.Size) -> Tensor | None:
+    if visible is None and bias is None:
+        return None
+    if bias is None:
+        mask = visible
+    elif visible is None:
+        mask = bias
+    else:
+        mask = bias.masked_fill(~visible, -torch.inf)
+    assert mask is not None
+    while mask.ndim < 2:
+        mask = mask[None]
+    if len(batch) != 2 or mask.ndim > 4:
+        mask = mask.expand(*batch, *mask.shape[-2:]).reshape(-1, 1, *mask.shape[-2:])
+    return mask

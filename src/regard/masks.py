@@ -1,0 +1,80 @@
+"""Where a query may look: boolean masks, True = visible. Combine them with ``&`` and ``|``.
+
+causal     a query sees the keys up to its own place
+padding    every query sees the first n keys of its sentence
+window     a query sees the keys at most ``width`` places away
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regard.arrays import Array, array_namespace, to_array
+from regard.errors import DtypeError, InputError
+
+
+def causal(queries: int, keys: int | None = None, *, offset: int = 0) -> Array:
+    """(q, k): query i sees keys 0 to i + ``offset``.
+
+    >>> causal(3)
+    array([[ True, False, False],
+           [ True,  True, False],
+           [ True,  True,  True]])
+    """
+    places, targets = _places(queries, keys)
+    return targets <= places + offset
+
+
+def padding(lengths: Any, keys: int | None = None) -> Array:
+    """(..., 1, k) from lengths (...): the first ``length`` keys are visible to every query of that sentence.
+
+    >>> padding([1, 3])
+    array([[[ True, False, False]],
+    <BLANKLINE>
+           [[ True,  True,  True]]])
+    """
+    array = to_array(lengths, "lengths")
+    xp = array_namespace(array)
+    if not xp.isdtype(array.dtype, "integral"):
+        raise DtypeError(f"lengths must be whole numbers; they are {array.dtype}")
+    longest = int(xp.max(array)) if array.size else 0
+    keys = longest if keys is None else keys
+    if longest > keys:
+        raise InputError(f"a length of {longest} does not fit into {keys} keys")
+    if array.size and int(xp.min(array)) < 0:
+        raise InputError(f"a length cannot be negative; the smallest is {int(xp.min(array))}")
+    places = xp.arange(keys, dtype=array.dtype, device=getattr(array, "device", None))
+    return places < array[..., None, None]
+
+
+def window(queries: int, width: int, keys: int | None = None, *, causal: bool = False) -> Array:
+    """(q, k): query i sees key j where \\|i - j\\| <= ``width``, and with ``causal`` only j <= i.
+
+    >>> window(4, 1)
+    array([[ True,  True, False, False],
+           [ True,  True,  True, False],
+           [False,  True,  True,  True],
+           [False, False,  True,  True]])
+    """
+    check_width(width)
+    places, targets = _places(queries, keys)
+    near = abs(places - targets) <= width
+    return near & (targets <= places) if causal else near
+
+
+def check_width(width: int) -> int:
+    """Refuse a window that holds nothing beside its centre."""
+    if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+        raise InputError(
+            f"a window reaches at least 1 key to each side: width must be a whole number >= 1, not {width!r}"
+        )
+    return int(width)
+
+
+def _places(queries: int, keys: int | None) -> tuple[Array, Array]:
+    for name, count in (("queries", queries), ("keys", keys)):
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0):
+            raise InputError(f"{name} must be a whole number, 0 or more; it is {count!r}")
+    return np.arange(queries)[:, None], np.arange(queries if keys is None else keys)[None, :]

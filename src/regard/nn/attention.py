@@ -1,0 +1,119 @@
+"""Attention with weights that train: any score, soft or hard, global or local."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import Attended, attend
+from regard.errors import ShapeError
+from regard.local import attend_local
+from regard.nn.scores import TrainableScore, trainable_score
+from regard.nn.windows import MonotonicWindow, Window
+from regard.normalizers import NORMALIZERS, Normalizer, normalizer_of
+
+
+class Attention(nn.Module):
+    """Look at keys with a query and give back the mix of their values.
+
+    score       by name (dot, scaled_dot, cosine, general, additive, concat, location) or a TrainableScore
+    hidden_dim  the width inside additive and concat; query_dim when None
+    normalize   "softmax", "sparsemax", "hard" (trained straight through), or a callable scores -> weights
+    window      None: all keys; a width: local-m; nn.PredictedWindow(width, query_dim): local-p
+
+    >>> import torch
+    >>> layer = regard.nn.Attention(6, 4, score="additive", hidden_dim=5)
+    >>> context, weights = layer(torch.zeros(2, 3, 6), torch.ones(2, 7, 4))
+    >>> context.shape, weights.shape
+    (torch.Size([2, 3, 4]), torch.Size([2, 3, 7]))
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        *,
+        score: str | TrainableScore = "additive",
+        hidden_dim: int | None = None,
+        normalize: str | Normalizer = "softmax",
+        window: int | Window | None = None,
+    ) -> None:
+        super().__init__()
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.score = trainable_score(score, query_dim, key_dim, hidden_dim)
+        self.normalize = straight_through if normalize == "hard" else normalizer_of(normalize)
+        self.window = MonotonicWindow(window) if isinstance(window, int) else window
+
+    def project(self, key: Tensor) -> Tensor:
+        """What depends on the keys alone: compute it once when many steps look at the same keys."""
+        return self.score.project_key(key)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor | None = None,
+        *,
+        visible: Tensor | None = None,
+        bias: Tensor | None = None,
+        projected: Tensor | None = None,
+        position: int | Tensor = 0,
+    ) -> Attended:
+        """query (b, q, query_dim), key (b, k, key_dim), value (b, k, v), the keys when None; visible (b, q or 1, k).
+
+        ``projected`` is what `project` gave for these keys. ``position`` is the place of the first query, the
+        others following it, or the place of each (q,): local-m needs it when a decoder asks step by step.
+        """
+        self._check(query, key)
+        value = key if value is None else value
+        asked = self.score.project_query(query)
+        projected = self.project(key) if projected is None else projected
+        if self.window is None:
+            return attend(
+                asked,
+                projected,
+                value,
+                score=self.score.comparison(),
+                normalize=self.normalize,
+                visible=visible,
+                bias=bias,
+            )
+        if bias is not None:
+            raise ShapeError("bias is for all queries x keys; a layer with a window has no such map. Leave bias out.")
+        lengths = _lengths(query, key, visible)
+        return attend_local(
+            asked,
+            projected,
+            value,
+            width=self.window.width,
+            centers=self.window.centers(query, lengths, position),
+            gaussian=self.window.gaussian,
+            score=self.score.comparison(),
+            normalize=self.normalize,
+            visible=visible,
+        )
+
+    def _check(self, query: Tensor, key: Tensor) -> None:
+        for name, tensor, width in (("query", query, self.query_dim), ("key", key, self.key_dim)):
+            if tensor.ndim < 2 or tensor.shape[-1] != width:
+                raise ShapeError(
+                    f"{name} must be (..., rows, {width}), as the layer was made with {name}_dim={width}; "
+                    f"it is {tuple(tensor.shape)}"
+                )
+
+
+def straight_through(scores: Tensor) -> Tensor:
+    """One-hot forward, softmax backward: hard attention that trains by ordinary gradients (Bengio et al. 2013)."""
+    soft: Tensor = NORMALIZERS["softmax"](scores)
+    chosen: Tensor = NORMALIZERS["hard"](scores)
+    return chosen + (soft - soft.detach())
+
+
+def _lengths(query: Tensor, key: Tensor, visible: Tensor | None) -> Tensor:
+    """How many keys each sentence of the batch has: up to the last one that any query may see."""
+    batch = key.shape[:-2]
+    if visible is None:
+        return torch.full(batch, key.shape[-2], device=query.device)
+    seen = visible.any(-2).expand(*batch, key.shape[-2])
+    places = torch.arange(1, key.shape[-2] + 1, device=query.device)
+    return (seen * places).amax(-1)

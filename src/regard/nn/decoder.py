@@ -1,0 +1,283 @@
+"""The recurrent decoder: at every step a context, a new state, and the features of the next word.
+
+Where the context comes from, and which state asks for it, is all that the classic models differ in:
+
+========= ============================================================ ========================================
+asked by  one step, from word y and state s                            paper
+========= ============================================================ ========================================
+(nobody)  s = f(s, y, c), c the encoder's summary at every step        Cho et al. 2014, sec. 2.2
+previous  c = attend(s); s = f(s, y, c)                                Bahdanau et al. 2015, sec. 3.1
+between   s = f(s, y); c = attend(s); s = g(s, c)                      Sennrich et al. 2017 (Nematus), sec. 2
+current   s = f(s, y); c = attend(s)                                   Luong et al. 2015, sec. 3
+========= ============================================================ ========================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ConfigError, choose
+from regard.nn.rnn import CELLS, Cell, State
+
+if TYPE_CHECKING:
+    from regard.attention import Attended
+    from regard.nn.attention import Attention
+
+ASKED_BY = ("previous", "between", "current")
+
+
+class Memory(NamedTuple):
+    """What the decoder looks at, with the part that is the same at every step already computed."""
+
+    annotations: Tensor
+    """(b, k, a)"""
+    summary: Tensor
+    """(b, a)"""
+    visible: Tensor | None
+    """(b, 1, k), True where the decoder may look"""
+    ready: Tensor
+    """the attention's projected keys; without attention the summary's part in every step, (b, 1, gates * d)"""
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """Where the decoding of b sentences stands, with w hypotheses of each."""
+
+    memory: Memory
+    hidden: State
+    """each (b, w, d); layer by layer"""
+    feed: Tensor | None
+    """(b, w, f): the last step's features, with input feeding"""
+    time: int
+
+    def reorder(self, hypotheses: Tensor) -> DecoderState:
+        """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
+        pick = hypotheses[..., None]
+        hidden = tuple(part.gather(1, pick.expand(-1, -1, part.shape[-1])) for part in self.hidden)
+        feed = None if self.feed is None else self.feed.gather(1, pick.expand(-1, -1, self.feed.shape[-1]))
+        return replace(self, hidden=hidden, feed=feed)
+
+    def keep(self, sentences: Tensor) -> DecoderState:
+        """The state of these sentences only; (b',) of int64."""
+        memory = Memory(*(None if part is None else part[sentences] for part in self.memory))
+        hidden = tuple(part[sentences] for part in self.hidden)
+        return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])
+
+
+class Decoded(NamedTuple):
+    """Every step of a decoding whose words were given."""
+
+    features: Tensor
+    """(b, q, f): what the output layer reads"""
+    looks: tuple[Attended, ...]
+    """the looks at the memory, of one step or several each; none without attention"""
+
+    @property
+    def weights(self) -> Tensor | None:
+        """(b, q, k): where each step looked; computed when it is asked for."""
+        return torch.cat([look.weights for look in self.looks], 1) if self.looks else None
+
+    @property
+    def scores(self) -> Tensor | None:
+        """(b, q, k): the weights before they were normalised."""
+        return torch.cat([look.scores for look in self.looks], 1) if self.looks else None
+
+
+class _Turn(NamedTuple):
+    hidden: State
+    context: Tensor
+    looks: tuple[Attended, ...]
+
+
+class Decoder(nn.Module):
+    """A recurrent decoder that takes a context at every step.
+
+    ``attention=None`` gives it the encoder's summary each time. ``asked_by`` says which state scores the annotations
+    (the table above). ``input_feeding`` lets the next step read this step's features (Luong et al. 2015, sec. 3.3),
+    ``gate`` lets the decoder weigh the whole context (Xu et al. 2015, sec. 4.2.1).
+    """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        annotation_dim: int,
+        hidden_dim: int,
+        feature_dim: int,
+        *,
+        attention: Attention | None = None,
+        asked_by: str = "previous",
+        cell: str = "gru",
+        layers: int = 1,
+        input_feeding: bool = False,
+        gate: bool = False,
+        readout: str = "tanh",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        kind = choose("cell", cell, CELLS)
+        self.attention = attention
+        self.asked_by = choose("asking state", asked_by, dict(zip(ASKED_BY, ASKED_BY, strict=True)))
+        if self.asked_by == "between" and layers > 1:
+            raise ConfigError(f"the conditional cell is one layer deep, not {layers}; set decoder_layers = 1")
+        if input_feeding and (attention is None or self.asked_by != "current"):
+            raise ConfigError(
+                "input feeding gives the next step what the current state's attention found; "
+                "it needs an attention that the current state asks for, such as dot, general or concat"
+            )
+        width = kind.gates * hidden_dim
+        self.from_embedding = nn.Linear(embedding_dim, width)
+        if self.context_into_state:
+            self.from_context = nn.Linear(annotation_dim, width, bias=False)
+        self.from_feed = nn.Linear(feature_dim, width, bias=False) if input_feeding else None
+        self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
+        self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
+        self.dropout = nn.Dropout(dropout)
+        self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim)
+        self.gate = nn.Linear(hidden_dim, 1) if gate else None
+        self.readout = Readout(
+            (hidden_dim, annotation_dim, 0 if self.asked_by == "current" and attention else embedding_dim),
+            feature_dim,
+            activation=readout,
+        )
+
+    @property
+    def context_into_state(self) -> bool:
+        """Whether a step's context goes into its state."""
+        return self.attention is None or self.asked_by != "current"
+
+    def start(self, annotations: Tensor, summary: Tensor, visible: Tensor | None = None) -> DecoderState:
+        """Annotations (b, k, a), summary (b, a), visible (b, k): before the first word, one hypothesis a sentence.
+
+        The first state is predicted from the summary (Bahdanau et al. 2015, app. A.2.2; for an LSTM's cell too, as in
+        Xu et al. 2015, sec. 3.1.2).
+        """
+        ready = self.from_context(summary[:, None]) if self.attention is None else self.attention.project(annotations)
+        memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
+        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)
+        feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
+        return DecoderState(memory, hidden, feed, time=0)
+
+    def step(self, embedded: Tensor, state: DecoderState) -> tuple[Decoded, DecoderState]:
+        """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""
+        turn = self._turn(self.from_embedding(embedded), state)
+        features = self.readout(self._top(turn.hidden), turn.context, embedded)
+        feed = features if self.from_feed else None
+        return Decoded(features, turn.looks), replace(state, hidden=turn.hidden, feed=feed, time=state.time + 1)
+
+    def forward(self, embedded: Tensor, state: DecoderState) -> Decoded:
+        """All words at once, given (b, q, e): the same as ``step`` by step, faster."""
+        # Time first: each step then reads one block of memory.
+        products = self.from_embedding(embedded.transpose(0, 1))
+        if self.attention is None:
+            shown = self._over_time(products + state.memory.ready.transpose(0, 1), state)
+            return Decoded(self.readout(shown, _spread(state.memory.summary, shown), embedded), ())
+        if self.asked_by == "current" and self.from_feed is None:
+            shown = self._over_time(products, state)
+            context, look = self._look(shown, state, steps=True)
+            return Decoded(self.readout(shown, context, embedded), (look,))
+        return self._one_by_one(embedded, products, state)
+
+    def _one_by_one(self, embedded: Tensor, products: Tensor, state: DecoderState) -> Decoded:
+        turns, fed = [], []
+        for time, product in enumerate(products):
+            turn = self._turn(product[:, None], state)
+            turns.append(turn)
+            if self.from_feed is not None:
+                fed.append(self.readout(self._top(turn.hidden), turn.context, embedded[:, time : time + 1]))
+            state = replace(state, hidden=turn.hidden, feed=fed[-1] if fed else None, time=state.time + 1)
+        looks = tuple(look for turn in turns for look in turn.looks)
+        if fed:
+            return Decoded(torch.cat(fed, 1), looks)
+        shown = torch.cat([self._top(turn.hidden) for turn in turns], 1)
+        return Decoded(self.readout(shown, torch.cat([turn.context for turn in turns], 1), embedded), looks)
+
+    def _turn(self, product: Tensor, state: DecoderState) -> _Turn:
+        """One step, from the products of the words (b, w, gates * d)."""
+        memory, hidden = state.memory, state.hidden
+        if self.attention is None:
+            return _Turn(self._climb(product + memory.ready, hidden), _spread(memory.summary, product), ())
+        if self.asked_by == "previous":
+            context, look = self._look(self._top(hidden), state)
+            hidden = self._climb(product + self.from_context(context), hidden)
+        elif self.asked_by == "between":
+            middle = self._cell(0).step(product, hidden)
+            context, look = self._look(middle[0], state)
+            hidden = self._cell(1).step(self.from_context(context), middle)
+        else:
+            if self.from_feed is not None:
+                product = product + self.from_feed(state.feed)
+            hidden = self._climb(product, hidden)
+            context, look = self._look(self._top(hidden), state)
+        return _Turn(hidden, context, (look,))
+
+    def _look(self, query: Tensor, state: DecoderState, *, steps: bool = False) -> tuple[Tensor, Attended]:
+        """The context of each query (b, q, d), and the look it comes from.
+
+        The queries are hypotheses at one step, or one hypothesis at all ``steps``.
+        """
+        assert self.attention is not None
+        annotations, _, visible, ready = state.memory
+        place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
+        look = self.attention(query, annotations, visible=visible, projected=ready, position=place)
+        context: Tensor = look.context
+        return (context if self.gate is None else torch.sigmoid(self.gate(query)) * context), look
+
+    def _climb(self, product: Tensor, hidden: State) -> State:
+        """The new states of all layers; product is the lowest one's input."""
+        new: list[Tensor] = []
+        for layer in range(len(self.cells)):
+            cell = self._cell(layer)
+            if layer:
+                product = self.between[layer - 1](self.dropout(new[-cell.parts]))
+            new += cell.step(product, hidden[layer * cell.parts : (layer + 1) * cell.parts])
+        return tuple(new)
+
+    def _over_time(self, products: Tensor, state: DecoderState) -> Tensor:
+        """The top state of all steps (b, q, d), for a recurrence that no context enters anew."""
+        shown = products
+        for layer in range(len(self.cells)):
+            cell = self._cell(layer)
+            if layer:
+                products = self.between[layer - 1](self.dropout(shown))
+            start = state.hidden[layer * cell.parts : (layer + 1) * cell.parts]
+            shown = cell(products, tuple(part[:, 0] for part in start))
+        return shown.transpose(0, 1)
+
+    def _cell(self, layer: int) -> Cell:
+        cell = self.cells[layer]
+        assert isinstance(cell, Cell)
+        return cell
+
+    def _top(self, hidden: State) -> Tensor:
+        return hidden[-self._cell(0).parts]
+
+
+class Readout(nn.Module):
+    """State, context and last word to the features that the output layer reads.
+
+    ``tanh`` is Luong et al. 2015, eq. 5, and with the word Nematus' deep output (Sennrich et al. 2017, sec. 2);
+    ``maxout`` the deep output of Bahdanau et al. 2015, app. A.2.2, with the state of eq. 4.
+    """
+
+    def __init__(self, dims: tuple[int, int, int], feature_dim: int, *, activation: str = "tanh") -> None:
+        super().__init__()
+        self.feature_dim = feature_dim
+        self.pieces = choose("readout", activation, {"tanh": 1, "maxout": 2})
+        self.takes_word = dims[-1] > 0
+        self.linear = nn.Linear(sum(dims), self.pieces * feature_dim)
+
+    def forward(self, shown: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        parts = (shown, context, embedded) if self.takes_word else (shown, context)
+        hidden = self.linear(torch.cat(parts, -1))
+        if self.pieces == 1:
+            return torch.tanh(hidden)
+        return torch.maximum(*hidden.chunk(2, -1))
+
+
+def _spread(summary: Tensor, like: Tensor) -> Tensor:
+    """The same context (b, a) for every query: (b, q, a)."""
+    return summary[:, None].expand(-1, like.shape[1], -1)

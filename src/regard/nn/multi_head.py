@@ -1,0 +1,128 @@
+"""Multi-head attention: several small attentions side by side (Vaswani et al. 2017, section 3.2.2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import Attended, attend
+from regard.errors import InputError, ShapeError
+from regard.nn.scores import TrainableScore, trainable_score
+from regard.normalizers import NORMALIZERS
+from regard.scores import Step
+
+
+class MultiHeadAttention(nn.Module):
+    """Each head attends in its own projection of width dim / heads; their contexts are joined and projected.
+
+    The heads share the weights of a score that has some; their projections make them differ.
+
+    >>> import torch
+    >>> layer = regard.nn.MultiHeadAttention(8, heads=2)
+    >>> context, weights = layer(torch.ones(3, 5, 8))
+    >>> context.shape, weights.shape
+    (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
+    """
+
+    def __init__(
+        self, dim: int, heads: int, *, score: str | TrainableScore = "scaled_dot", dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        if heads < 1 or dim % heads:
+            raise InputError(
+                f"dim must divide into heads of equal width: {dim} / {heads} does not. Change one of them."
+            )
+        self.dim, self.heads = dim, heads
+        self.W_q, self.W_k, self.W_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.W_o = nn.Linear(dim, dim)
+        self.score = trainable_score(score, dim // heads, dim // heads)
+        self.dropout = nn.Dropout(dropout)
+        for linear in (self.W_q, self.W_k, self.W_v, self.W_o):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    @classmethod
+    def from_torch(cls, other: nn.MultiheadAttention) -> MultiHeadAttention:
+        """The same layer as torch's, its weights copied; what torch's cannot say in this form is refused."""
+        if other.in_proj_weight is None or other.bias_k is not None or other.add_zero_attn:
+            raise InputError(
+                "only nn.MultiheadAttention with one width, and without bias_k and add_zero_attn, can be taken"
+            )
+        layer = cls(other.embed_dim, other.num_heads, dropout=other.dropout).to(other.in_proj_weight)
+        biases = (
+            other.in_proj_weight.new_zeros(3 * other.embed_dim) if other.in_proj_bias is None else other.in_proj_bias
+        )
+        with torch.no_grad():
+            parts = zip(other.in_proj_weight.chunk(3), biases.chunk(3), strict=True)
+            for linear, (weight, bias) in zip((layer.W_q, layer.W_k, layer.W_v), parts, strict=True):
+                linear.weight.copy_(weight)
+                linear.bias.copy_(bias)
+            layer.W_o.weight.copy_(other.out_proj.weight)
+            if other.out_proj.bias is not None:
+                layer.W_o.bias.copy_(other.out_proj.bias)
+        return layer.train(other.training)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        visible: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Attended:
+        """query (b, q, dim); key (b, k, dim), the query when None; value, the key when None.
+
+        visible and bias broadcast to (b, heads, q, k): a mask that is the same for all heads is (b, 1, q or 1, k).
+        context (b, q, dim), weights (b, heads, q, k), before dropout.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        for name, tensor in (("query", query), ("key", key), ("value", value)):
+            if tensor.ndim < 2 or tensor.shape[-1] != self.dim:
+                raise ShapeError(f"{name} must be (..., rows, {self.dim}); it is {tuple(tensor.shape)}")
+        return self.attend_heads(
+            self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value)), visible, bias
+        )
+
+    def split(self, projected: Tensor) -> Tensor:
+        """(..., n, dim) -> (..., heads, n, dim / heads)"""
+        return projected.view(*projected.shape[:-1], self.heads, -1).transpose(-2, -3)
+
+    def attend_heads(
+        self, query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None, bias: Tensor | None = None
+    ) -> Attended:
+        """From projected and split query, key and value: a decoder that keeps earlier keys comes in here."""
+        before_dropout: list[Tensor] = []
+
+        def softmax_then_dropout(scores: Tensor) -> Tensor:
+            before_dropout.append(NORMALIZERS["softmax"](scores))
+            dropped: Tensor = self.dropout(before_dropout[0])
+            return dropped
+
+        drops = self.training and self.dropout.p > 0
+        inner = attend(
+            self.score.project_query(query),
+            self.score.project_key(key),
+            value,
+            score=self.score.comparison(),
+            normalize=softmax_then_dropout if drops else "softmax",
+            visible=visible,
+            bias=bias,
+        )
+        joined = inner.context.transpose(-2, -3).flatten(-2)
+        output: Tensor = self.W_o(joined)
+
+        def steps() -> list[Step]:
+            return [
+                *inner.steps(),
+                Step("joined", "the heads' contexts side by side", joined),
+                Step("output", "W_o joined + b_o", output),
+            ]
+
+        return Attended(
+            output,
+            weights=lambda: before_dropout[0] if drops else inner.weights,
+            scores=lambda: inner.scores,
+            steps=steps,
+        )

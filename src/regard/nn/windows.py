@@ -1,0 +1,49 @@
+"""Where local attention puts its window (Luong et al. 2015, section 3.2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.local import predict_centers
+from regard.masks import check_width
+
+
+class Window(nn.Module):
+    """A window of ``width`` keys to each side of a center that the subclass chooses."""
+
+    gaussian: bool
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = check_width(width)
+
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+        """query (b, q, d), lengths (b,) of the keys, the first query's place or all places (q,) -> (b, q)."""
+        raise NotImplementedError
+
+
+class MonotonicWindow(Window):
+    """local-m: target word t looks around source word t (around the last one when there are fewer)."""
+
+    gaussian = False
+
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+        if isinstance(position, int):
+            position = torch.arange(position, position + query.shape[-2], device=query.device)
+        return torch.minimum(position, (lengths[..., None] - 1).clamp(min=0)).to(query.dtype)
+
+
+class PredictedWindow(Window):
+    """local-p: the center is predicted from the query, S * sigmoid(v_p · tanh(W_p q)), and near keys are favoured."""
+
+    gaussian = True
+
+    def __init__(self, width: int, query_dim: int, hidden_dim: int | None = None) -> None:
+        super().__init__(width)
+        self.W_p = nn.Linear(query_dim, hidden_dim or query_dim, bias=False)
+        self.v_p = nn.Parameter(torch.empty(hidden_dim or query_dim).uniform_(-1, 1) * query_dim**-0.5)
+
+    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:  # noqa: ARG002 - the query decides
+        places: Tensor = predict_centers(query, self.W_p.weight, self.v_p, lengths)
+        return places

@@ -1,0 +1,1 @@
+"""Seeing: anything computed, in the terminal or as a figure."""

@@ -1,0 +1,43 @@
+"""What every picture of numbers needs: rows and columns, and numbers short enough for a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regard.errors import ShapeError
+
+
+def as_table(value: Any, name: str) -> np.ndarray:
+    """A vector as one row, a matrix as it is; more dimensions cannot be shown on paper."""
+    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, dtype=float)
+    if array.ndim > 2:
+        raise ShapeError(
+            f"one table is shown at a time: {name} {array.shape} has {array.ndim} dimensions. "
+            "Attend to one of the batch."
+        )
+    return np.atleast_2d(array)
+
+
+def short(number: float) -> str:
+    """Four decimals, or the power of ten where that would say little.
+
+    >>> [short(x) for x in (927.0, 0.11920292, 7.94715151e-232, 0.0, float("-inf"))]
+    ['927', '0.1192', '7.9e-232', '0', '-∞']
+    """
+    if np.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    if number and not 1e-3 <= abs(number) < 1e6:
+        return f"{number:.1e}"
+    return f"{number:.4f}".rstrip("0").rstrip(".")
+
+
+def shades(table: np.ndarray) -> np.ndarray:
+    """Each number's place between the smallest and the largest, 0 to 1; what is not finite is 0."""
+    finite = np.where(np.isfinite(table), table, np.nan)
+    if np.isnan(finite).all():
+        return np.zeros_like(table)
+    low, high = np.nanmin(finite), np.nanmax(finite)
+    shade = (finite - low) / (high - low) if high > low else np.full_like(finite, 0.5)
+    return np.nan_to_num(shade, nan=0.0)

@@ -1,0 +1,158 @@
+"""What a run file says: the settings every training shares, and which task's settings stand beside them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeGuard
+
+from pydantic import model_validator
+from pydantic_core import PydanticUndefined
+
+from regard.errors import ConfigError, did_you_mean
+from regard.training.settings import Settings, override, setting, validate
+from regard.training.tasks import TASKS, load
+
+
+class TrainingConfig(Settings):
+    """How to train, whatever is trained."""
+
+    seed: int = setting(1, "Fixes the first weights, the order of the data and the dropout.", ge=0, lt=2**63)
+    epochs: int = setting(20, "Stop after this many passes over the data; 0 = no limit.", may_change=True, ge=0)
+    updates: int = setting(
+        0,
+        "Stop after this many updates of the weights; 0 = no limit. The linear and cosine schedules end here, and "
+        "fix it.",
+        may_change=True,
+        ge=0,
+    )
+    batch_tokens: int = setting(
+        2048, "Size of a batch of each process: lines x the longest line of the batch, either side.", ge=1
+    )
+    accumulate: int = setting(1, "Batches whose gradients are added up for one update.", ge=1)
+    learning_rate: float = setting(0.001, "Adam's step size, at its highest.", gt=0)
+    betas: tuple[float, float] = setting((0.9, 0.999), "Adam's two decay rates.", strict=False)
+    epsilon: float = setting(1e-8, "Adam's epsilon.", gt=0)
+    weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", ge=0)
+    schedule: Literal["constant", "inverse_sqrt", "linear", "cosine"] = setting(
+        "constant",
+        "Learning rate after the warm-up: constant; inverse_sqrt = falling with the root of the updates; linear or "
+        "cosine = falling to 0 at `updates`.",
+    )
+    warmup: int = setting(0, "Updates over which the learning rate rises linearly from 0; 0 = none.", ge=0)
+    clip_norm: float = setting(1.0, "Largest norm of the gradient of an update; 0 = no clipping.", ge=0)
+    label_smoothing: float = setting(0.1, "Share of the target probability spread over all words.", ge=0, lt=1)
+    validate_every: int = setting(1000, "Updates between validations (each is checkpointed).", may_change=True, ge=1)
+    checkpoint_every: int = setting(
+        0, "Updates between checkpoints beside those of validations; 0 = none.", may_change=True, ge=0
+    )
+    checkpoint_minutes: float = setting(
+        10.0, "Longest time without a checkpoint, in minutes; 0 = no such limit.", may_change=True, ge=0
+    )
+    best_by: Literal["loss", "bleu"] = setting("bleu", "What decides which weights are kept as best.")
+    patience: int = setting(
+        10, "Stop after this many validations without a better one; 0 = never.", may_change=True, ge=0
+    )
+    average_last: int = setting(
+        0,
+        "At the end, average the weights of the last so many validations, and keep the average as best where it is "
+        "better; 0 = off.",
+        may_change=True,
+        ge=0,
+    )
+    threads: int = setting(
+        0,
+        "Processor threads of each process; 0 = cores / processes. Another number rounds differently, so a resumed "
+        "run then goes on, but not bit for bit.",
+        may_change=True,
+        ge=0,
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "Where to train; auto = cuda where there is one.")
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", "bfloat16 = mixed precision: weights and sums stay in float32."
+    )
+
+    @model_validator(mode="after")
+    def _must_end(self) -> Self:
+        if self.epochs == 0 and self.updates == 0:
+            raise ValueError("epochs and updates are both 0; give one of them, so that it ends")
+        if self.schedule in ("linear", "cosine") and self.updates <= self.warmup:
+            raise ValueError(
+                f"schedule = {self.schedule!r} falls to 0 at `updates`, which must be more than the warm-up of "
+                f"{self.warmup}, and is {self.updates}"
+            )
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas = {self.betas} cannot be used: each must be at least 0 and below 1")
+        return self
+
+
+class RunConfig(Settings):
+    """What every run file holds; a task adds its own tables, and ``training`` after them, as people read it last."""
+
+    task: str = setting(description="What is trained; it decides which settings there are.")
+    run: str = setting(description="Directory of this run; made if it is not there.", may_change=True, min_length=1)
+    if TYPE_CHECKING:
+        training: TrainingConfig = TrainingConfig()
+
+
+def load_config(config: RunConfig | Mapping[str, Any] | str | Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """The run's settings, from a file, a mapping or settings, with each ``a.b=c`` of ``overrides`` put in."""
+    where = ""
+    if isinstance(config, RunConfig):
+        values = config.model_dump()
+    elif isinstance(config, Mapping):
+        values = dict(config)
+    else:
+        where = str(config)
+        values = _read(Path(config))
+    values = override(values, overrides)
+    return validate(config_class(values.get("task"), where=where), values, where=where)
+
+
+def config_class(task: Any, *, where: str = "") -> type[RunConfig]:
+    """The settings class of the task of that name."""
+    prefix = f"{where}: " if where else ""
+    choices = ", ".join(f'"{name}"' for name in TASKS)
+    if task is None:
+        raise ConfigError(f"{prefix}task is missing; put task = ... at the top, one of {choices}.")
+    if task not in TASKS:
+        raise ConfigError(
+            f"{prefix}task = {task!r} is not known; choose from {choices}.{did_you_mean(str(task), TASKS)}"
+        )
+    cls: type[RunConfig] = load(TASKS[task].config)
+    return cls
+
+
+def template(task: str, overrides: Iterable[str] = ()) -> RunConfig:
+    """Settings with every default, and each required setting's example: what ``regard init`` writes."""
+    cls = config_class(task)
+    return validate(cls, override({"task": task, "run": f"runs/{task}", **_examples(cls)}, overrides))
+
+
+def _examples(cls: type[Settings]) -> dict[str, Any]:
+    values = {}
+    for name, field in cls.model_fields.items():
+        if field.examples:
+            values[name] = field.examples[0]
+        elif field.default is PydanticUndefined and _is_settings(field.annotation):
+            values[name] = _examples(field.annotation)
+    return values
+
+
+def _is_settings(annotation: Any) -> TypeGuard[type[Settings]]:
+    return isinstance(annotation, type) and issubclass(annotation, Settings)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}. Write one with: regard init translate > {path}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}.") from None

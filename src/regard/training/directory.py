@@ -1,0 +1,175 @@
+"""The directory of a run: what is in it, when it may be begun, and when it may be gone on with.
+
+runs/x/
+    config.toml         every setting
+    run.json            what the run was begun with: corpora, vocabularies, processes, versions
+    vocabulary*.model   (what the task saves)
+    best.safetensors    last.safetensors
+    checkpoints/        cache/
+    log.jsonl           a line an update, a validation, a start and a stop
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import regard
+from regard.errors import CheckpointError
+from regard.training.config import RunConfig, load_config
+from regard.training.files import remove_leftovers, write_text
+from regard.training.settings import differences
+from regard.training.task import Task
+from regard.training.toml import render
+
+# What a run that was cut off before it began may leave behind.
+_HARMLESS = ("cache", "config.toml", "vocabulary")
+
+
+class RunDirectory:
+    """A run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_path, self.facts_path, self.log_path = (
+            path / name for name in ("config.toml", "run.json", "log.jsonl")
+        )
+
+    def check_new(self) -> None:
+        """Refuse a directory that holds a run, or anything else that is not ours."""
+        if self.facts_path.exists():
+            raise CheckpointError(
+                f"{self.path} already holds a run. Go on with it by --resume, choose another directory with "
+                f"--set run=..., or remove {self.path}."
+            )
+        if self.path.exists() and not self.path.is_dir():
+            raise CheckpointError(f"{self.path} is a file; a run needs a directory. Choose another with --set run=...")
+        strange = [
+            p.name for p in self.path.glob("*") if not p.name.startswith(_HARMLESS) and ".partial-" not in p.name
+        ]
+        if strange:
+            raise CheckpointError(
+                f"{self.path} is not empty (it holds {', '.join(sorted(strange)[:5])}). "
+                "Choose another directory with --set run=..., or empty it."
+            )
+
+    def check_begun(self) -> None:
+        """Refuse to resume where nothing was begun."""
+        if not self.facts_path.exists():
+            raise CheckpointError(f"{self.path} holds no run to resume. Start it without --resume.")
+
+    def begin(self, config: RunConfig, task: Task, facts: dict[str, Any]) -> None:
+        """Write what the run is made of; run.json comes last, and says that all of it is there."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.path)
+        task.save(self.path)
+        write_text(self.config_path, render(config))
+        write_text(self.log_path, "")
+        write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
+
+    def check_same(self, config: RunConfig, facts: dict[str, Any]) -> list[str]:
+        """Refuse a changed setting, corpus, vocabulary or number of processes, each by name.
+
+        Returns what is new but does no harm, and what may keep the run from going on bit for bit.
+        """
+        stored, before = self._stored()
+        refused, notes = [], []
+        for key, old, new, accepted in self._changes(stored, config):
+            if not accepted:
+                refused.append(f"{key} was {_shown(old)} in {self.path}, is {_shown(new)} now.")
+            elif key != "run":
+                notes.append(f"{key} was {_shown(old)}, is {_shown(new)} now.")
+        old_prints, new_prints = before["fingerprints"], facts["fingerprints"]
+        changed = (n for n in dict.fromkeys([*old_prints, *new_prints]) if old_prints.get(n) != new_prints.get(n))
+        refused += [f"{name} has changed since {self.path} was begun." for name in changed]
+        if before["processes"] != facts["processes"]:
+            refused.append(
+                f"{self.path} was trained by {before['processes']} processes, now there are {facts['processes']}: the "
+                f"order of the data would change (start torchrun with --nproc-per-node {before['processes']})."
+            )
+        if refused:
+            advice = (
+                "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
+            )
+            raise CheckpointError("\n".join([*refused, advice]))
+        for name, value in facts["environment"].items():
+            if before["environment"].get(name) != value:
+                notes.append(
+                    f"{name} was {before['environment'].get(name)}, is {value} now: "
+                    "the run goes on, but not bit for bit as it would have."
+                )
+        return notes
+
+    def update(self, config: RunConfig, facts: dict[str, Any]) -> None:
+        """Store the settings that may change."""
+        write_text(self.config_path, render(config))
+        write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
+
+    def _stored(self) -> tuple[RunConfig, dict[str, Any]]:
+        try:
+            facts: dict[str, Any] = json.loads(self.facts_path.read_text(encoding="utf-8"))
+            if missing := {"fingerprints", "environment", "processes"} - facts.keys():
+                raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{self.facts_path} is damaged ({error}); this run cannot be resumed.") from None
+        return load_config(self.config_path), facts
+
+    @staticmethod
+    def _changes(stored: RunConfig, config: RunConfig) -> Iterator[tuple[str, Any, Any, bool]]:
+        for key, old, new, accepted in differences(stored, config):
+            shapes_rates = key == "training.updates" and config.training.schedule in ("linear", "cosine")
+            yield key, old, new, accepted and not shapes_rates
+
+
+def facts_of(task: Task, *, processes: int, threads: int, device: torch.device) -> dict[str, Any]:
+    """What a run is begun with, beside its settings."""
+    return {
+        "regard": regard.__version__,
+        "processes": processes,
+        "fingerprints": task.fingerprints(),
+        "environment": {
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "threads": threads,
+            "device": device.type,
+        },
+    }
+
+
+class Log:
+    """The run's log.jsonl, cut back to where the checkpoint stands, so that no update is in it twice."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._file = path.open("ab")
+        if self._file.tell() > size:
+            self._file.truncate(size)
+            self._file.seek(0, os.SEEK_END)
+        self._flushed = time.monotonic()
+
+    def write(self, kind: str, values: dict[str, Any]) -> None:
+        """Add a line; readers see it within a second, and the next checkpoint brings it to the disk."""
+        self._file.write(json.dumps({"kind": kind, **values}, ensure_ascii=False).encode() + b"\n")
+        if time.monotonic() - self._flushed > 1:
+            self._file.flush()
+            self._flushed = time.monotonic()
+
+    def sync(self) -> int:
+        """Bring all lines to the disk; returns the log's size."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _shown(value: Any) -> str:
+    return "absent" if value is None else json.dumps(value) if isinstance(value, str | bool) else str(value)

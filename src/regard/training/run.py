@@ -1,0 +1,139 @@
+"""A run from its settings to its end: directory, data, model, loop."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.training.checkpoint import Best, Checkpoints, State
+from regard.training.config import RunConfig
+from regard.training.directory import Log, RunDirectory, facts_of
+from regard.training.distributed import Processes, join
+from regard.training.loop import Trainer
+from regard.training.progress import Silent, clock, progress
+from regard.training.signals import Signals
+from regard.training.task import Task
+from regard.training.tasks import TASKS, load
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a training came to. ``reason`` is "epochs", "updates" or "patience"."""
+
+    run: Path
+    reason: str
+    updates: int
+    epochs: float
+    best: Best | None
+    history: list[dict[str, Any]]
+    seconds: float
+    data_wait: float
+    """share of the time that training waited for data"""
+
+
+def run_training(config: RunConfig, *, resume: bool = False) -> RunResult:
+    """Train, or go on training, as the settings say."""
+    with join(config.training) as processes:
+        show = progress(first=processes.first)
+        try:
+            return _Run(config, processes, show).to_the_end(resume=resume)
+        finally:
+            show.close()
+
+
+class _Run:
+    def __init__(self, config: RunConfig, processes: Processes, show: Silent) -> None:
+        self.config, self.processes, self.show = config, processes, show
+        self.directory = RunDirectory(Path(config.run))
+        self.checkpoints = Checkpoints(self.directory.path)
+        self.task: Task = load(TASKS[config.task].task)(config)
+
+    def to_the_end(self, *, resume: bool) -> RunResult:
+        if resume:
+            self.directory.check_begun()
+        elif self.processes.first:
+            self.directory.check_new()
+        self._prepare(begun=resume)
+        state = self._open(resume=resume)
+        trainer = self._trainer(state)
+        with Signals(self.show.message) as signals:
+            state = trainer.run(signals)
+        if trainer.log:
+            trainer.log.close()
+        if not state.finished:
+            self._stopped(state, signals)
+        return self._result(state)
+
+    def _prepare(self, *, begun: bool) -> None:
+        """The first process makes the data ready; then the others find it made."""
+        if self.processes.first:
+            self.directory.path.mkdir(parents=True, exist_ok=True)
+            self.task.prepare(
+                self.directory.path, begun=begun, threads=self.processes.threads, report=self.show.message
+            )
+        self.processes.barrier()
+        if not self.processes.first:
+            self.task.prepare(self.directory.path, begun=begun, threads=1, report=self.show.message)
+
+    def _open(self, *, resume: bool) -> State:
+        """Begin the run, or check that it is the one to go on with; the state to go on from."""
+        processes = self.processes
+        facts = facts_of(self.task, processes=processes.world, threads=processes.threads, device=processes.device)
+        if not resume:
+            if processes.first:
+                self.directory.begin(self.config, self.task, facts)
+            return State()
+        notes = self.directory.check_same(self.config, facts)
+        processes.barrier()  # before the first one changes what the others read
+        if processes.first:
+            for note in notes:
+                self.show.message(note)
+            self.directory.update(self.config, facts)
+        return self.checkpoints.latest() or State()
+
+    def _trainer(self, state: State) -> Trainer:
+        log = Log(self.directory.log_path, state.log_bytes) if self.processes.first else None
+        if log:
+            log.write(
+                "start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads}
+            )
+        trainer = Trainer(self.task, self.config.training, self.processes, self.checkpoints, log, self.show)
+        if state.update:
+            if self.processes.first:
+                self.checkpoints.expose(state)
+            self.show.message(f"going on after update {state.update} of {self.directory.path}")
+            trainer.restore(state)
+        return trainer
+
+    def _stopped(self, state: State, signals: Signals) -> None:
+        self.show.message(
+            f"stopped after update {state.update}; the checkpoint is in {self.checkpoints.path(state.update)}. "
+            "Go on with the same command and --resume."
+        )
+        if signals.received is signal.SIGTERM:
+            sys.exit(128 + signal.SIGTERM)
+        raise KeyboardInterrupt
+
+    def _result(self, state: State) -> RunResult:
+        wait = state.waited / state.seconds if state.seconds else 0.0
+        best = ""
+        if state.best:
+            name = self.config.training.best_by
+            best = f"; best {name} {state.best.value:.4g} at update {state.best.update}"
+        self.show.message(
+            f"finished ({state.finished}) after {state.update} updates, {state.epochs:.1f} epochs, "
+            f"{clock(state.seconds)}{best}; {wait:.1%} of the time waiting for data. See {self.directory.path}"
+        )
+        return RunResult(
+            run=self.directory.path,
+            reason=state.finished,
+            updates=state.update,
+            epochs=state.epochs,
+            best=state.best,
+            history=state.history,
+            seconds=state.seconds,
+            data_wait=wait,
+        )

@@ -1,0 +1,179 @@
+"""Corpora of sentence pairs, streamed from disk: TSV, two parallel text files, JSON lines; plain or .gz."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from regard.errors import DataError
+from regard.translation.config import CorpusConfig
+
+_ADVICE = 'Fix the line, or skip such lines with data.on_bad_line = "skip".'
+_BLOCK = 1 << 20
+_LONGEST_LINE = 1 << 24  # a file without line ends must not fill the memory
+
+
+class Pair(NamedTuple):
+    """A source sentence and its translation."""
+
+    source: str
+    target: str
+
+
+class BadLine(Exception):  # noqa: N818 - reads as what it is
+    """Why a line is no pair; becomes a DataError with file and line, or is counted."""
+
+
+class Corpus:
+    """The pairs of one entry of ``data.train`` or ``data.validation``, in order; read afresh at every iteration.
+
+    ``skipped`` counts, by reason, the lines that the last iteration left out.
+    """
+
+    def __init__(self, config: CorpusConfig, *, on_bad_line: str = "refuse", reverse: bool = False) -> None:
+        self.config = config
+        self.on_bad_line = on_bad_line
+        self.reverse = reverse
+        self.skipped: Counter[str] = Counter()
+        self.paths = [Path(p) for p in (config.path, config.source, config.target) if p]
+        for path in self.paths:
+            if not path.is_file():
+                raise DataError(f"there is no corpus file {path}. Check the paths under [data] (from {Path.cwd()}).")
+
+    @property
+    def name(self) -> str:
+        """The file or files, for people."""
+        return " + ".join(str(path) for path in self.paths)
+
+    def content_hash(self) -> str:
+        """A digest of the files as they are on disk."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path in self.paths:
+            digest.update(f"{path.stat().st_size}:".encode())
+            with path.open("rb") as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+        return digest.hexdigest()
+
+    def identity(self) -> dict[str, Any]:
+        """All that the pairs depend on."""
+        return {
+            "content": self.content_hash(),
+            "json": self._is_json,
+            "fields": [self.config.source_field, self.config.target_field],
+            "on_bad_line": self.on_bad_line,
+            "reverse": self.reverse,
+        }
+
+    @property
+    def _is_json(self) -> bool:
+        return self.paths[0].name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
+    def __iter__(self) -> Iterator[Pair]:
+        self.skipped = Counter()
+        if len(self.paths) == 2:
+            rows = self._parallel()
+        else:
+            rows = self._single(self._json_pair if self._is_json else _tsv_pair)
+        for pair in rows:
+            yield Pair(pair.target, pair.source) if self.reverse else pair
+
+    def _single(self, parse: Callable[[str], Pair]) -> Iterator[Pair]:
+        path = self.paths[0]
+        for number, raw in _lines(path):
+            try:
+                pair = parse(_text(raw))
+                _check_sides(pair)
+            except BadLine as reason:
+                self._bad(path, number, str(reason))
+            else:
+                yield pair
+
+    def _parallel(self) -> Iterator[Pair]:
+        left, right = self.paths
+        first, second = _lines(left), _lines(right)
+        while True:
+            (number, source), (other, target) = next(first, (0, b"")), next(second, (0, b""))
+            if not number and not other:
+                return
+            if not number or not other:
+                short, long, line = (left, right, other) if not number else (right, left, number)
+                # Which lines belong together is then unknown, so this is refused even where bad lines are skipped.
+                raise DataError(
+                    f"{long}:{line}: {short} has no line {line}; it ends after {line - 1}. Parallel files need as "
+                    "many lines as each other: find where they part, and mend it."
+                )
+            try:
+                pair = Pair(_text(source), _text(target))
+                _check_sides(pair)
+            except BadLine as reason:
+                self._bad(left, number, f"{reason} (this file or {right})")
+            else:
+                yield pair
+
+    def _json_pair(self, line: str) -> Pair:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadLine(f"expected a JSON object, found no JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise BadLine(f"expected a JSON object, found {type(row).__name__}")
+        sides = [row.get(field) for field in (self.config.source_field, self.config.target_field)]
+        for field, side in zip((self.config.source_field, self.config.target_field), sides, strict=True):
+            if not isinstance(side, str):
+                have = ", ".join(map(str, row)) or "none"
+                raise BadLine(f"expected a text called {field!r}, found {type(side).__name__} (fields: {have})")
+        return Pair(str(sides[0]), str(sides[1]))
+
+    def _bad(self, path: Path, number: int, reason: str) -> None:
+        if self.on_bad_line != "skip":
+            raise DataError(f"{path}:{number}: {reason}. {_ADVICE}")
+        self.skipped["bad"] += 1
+
+
+def _tsv_pair(line: str) -> Pair:
+    fields = line.split("\t")
+    if len(fields) != 2:
+        raise BadLine(f"expected 2 tab-separated fields, found {len(fields)}")
+    return Pair(*fields)
+
+
+def _check_sides(pair: Pair) -> None:
+    for side, text in (("source", pair.source), ("target", pair.target)):
+        if not text.strip():
+            raise BadLine(f"expected text on both sides, found an empty {side}")
+
+
+def _text(raw: bytes) -> str:
+    if len(raw) >= _LONGEST_LINE:
+        raise BadLine(f"expected at most {_LONGEST_LINE:,} bytes, found a longer line")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadLine(f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at column {error.start + 1}") from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line without its end); only ``\\n`` and ``\\r\\n`` end a line."""
+    opener = gzip.open if path.name.endswith(".gz") else open
+    number = 0
+    try:
+        with cast("IO[bytes]", opener(path, "rb")) as file:
+            while line := file.readline(_LONGEST_LINE):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")  # the mark some editors put first
+                if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                    while (rest := file.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                        pass
+                yield number, line.removesuffix(b"\n").removesuffix(b"\r")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}:{number + 1}: the gzip file is damaged or cut off ({error}). Get it anew.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,170 @@
+"""Corpora as token ids on disk, memory-mapped: read and cut into pieces once, then only looked up.
+
+A directory per corpus, named by a key of everything its content depends on (the files' bytes, the vocabulary, the
+settings), and published by one rename: it is there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import DataError
+from regard.training.files import partial_path, publish, remove_leftovers
+from regard.translation.config import DataConfig
+from regard.translation.corpus import Corpus, Pair
+from regard.translation.vocabularies import Vocabularies
+
+_FORMAT = 1
+_BLOCK = 8192  # pairs encoded at a time
+SIDES = ("source", "target")
+
+
+class EncodedCorpus:
+    """The pairs of a corpus as ids: ``ids`` of all sentences end to end, and ``offsets`` where each begins."""
+
+    def __init__(self, directory: Path) -> None:
+        self.meta: dict[str, Any] = json.loads((directory / "meta.json").read_text(encoding="utf-8"))
+        dtype = np.dtype(self.meta["dtype"])
+        self._offsets = [np.memmap(directory / f"{side}.offsets", np.int64, mode="r") for side in SIDES]
+        self._ids = [np.memmap(directory / f"{side}.ids", dtype, mode="r") for side in SIDES]
+
+    def __len__(self) -> int:
+        return int(self.meta["pairs"])
+
+    def lengths(self, side: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of pieces of each row's source (0) or target (1)."""
+        offsets = self._offsets[side]
+        return np.asarray(offsets[rows + 1] - offsets[rows])
+
+    def ids(self, side: int, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pieces of the rows end to end, and the number of pieces of each row."""
+        lengths = self.lengths(side, rows)
+        starts = self._offsets[side][rows] - (np.cumsum(lengths) - lengths)
+        flat = np.repeat(starts, lengths) + np.arange(int(lengths.sum()))
+        return self._ids[side][flat].astype(np.int64), lengths
+
+
+def encode_corpus(
+    corpus: Corpus,
+    vocabularies: Vocabularies,
+    data: DataConfig,
+    cache: Path,
+    *,
+    threads: int = 1,
+    report: Callable[[str], None] = lambda _: None,
+) -> EncodedCorpus:
+    """The encoded corpus from the cache, built first if it is not there."""
+    directory = cache / f"pairs-{_key(corpus, vocabularies, data)}"
+    if _complete(directory):
+        return EncodedCorpus(directory)
+    cache.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(cache)
+    report(f"encoding {corpus.name}")
+    partial = partial_path(directory)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        meta = _write(corpus, vocabularies, data, partial, threads)
+        publish(partial, directory)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    report(f"encoded {corpus.name}: {meta['pairs']:,} pairs{_left_out(meta)}")
+    return EncodedCorpus(directory)
+
+
+def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig) -> str:
+    parts = {
+        "format": _FORMAT,
+        "corpus": corpus.identity(),
+        "vocabularies": [vocabulary.fingerprint() for vocabulary in vocabularies],
+        "settings": data.model_dump(include={"max_words", "max_tokens"}),
+    }
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+def _complete(directory: Path) -> bool:
+    """Whether every file is there and as long as it was written: a disk that lost a part means building again."""
+    try:
+        meta = json.loads((directory / "meta.json").read_text(encoding="utf-8"))
+        return all((directory / name).stat().st_size == size for name, size in meta["bytes"].items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _write(
+    corpus: Corpus, vocabularies: Vocabularies, data: DataConfig, directory: Path, threads: int
+) -> dict[str, Any]:
+    """Write the ids, the offsets and the meta file; memory holds one block of pairs."""
+    dtype = np.dtype(np.uint16 if max(map(len, vocabularies)) <= 1 << 16 else np.uint32)
+    names = [f"{side}.{kind}" for side in SIDES for kind in ("offsets", "ids")]
+    files = {name: (directory / name).open("wb") for name in names}
+    pairs = too_long = 0
+    ends = [0, 0]
+    try:
+        for side in SIDES:
+            files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
+        for block in _blocks(corpus):
+            kept = [pair for pair in block if _few_words(pair, data.max_words)]
+            encoded = [
+                vocabulary.encode([pair[i] for pair in kept], threads=threads)
+                for i, vocabulary in enumerate(vocabularies)
+            ]
+            few = [i for i in range(len(kept)) if _few_pieces(encoded[0][i], encoded[1][i], data.max_tokens)]
+            too_long += len(block) - len(few)
+            pairs += len(few)
+            for number, side in enumerate(SIDES):
+                sentences = [encoded[number][i] for i in few]
+                ends[number] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[number], dtype)
+    finally:
+        for file in files.values():
+            file.close()
+    meta = {
+        "pairs": pairs,
+        "dtype": dtype.name,
+        "bytes": {name: (directory / name).stat().st_size for name in names},
+        "pieces": ends,
+        "too_long": too_long,
+        "bad": corpus.skipped["bad"],
+    }
+    if not pairs:
+        raise DataError(f"{corpus.name} holds no pair to use{_left_out(meta)}.")
+    (directory / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    return meta
+
+
+def _append(ids: IO[bytes], offsets: IO[bytes], sentences: list[list[int]], end: int, dtype: np.dtype[Any]) -> int:
+    ends = end + np.cumsum([len(sentence) for sentence in sentences], dtype=np.int64)
+    offsets.write(ends.tobytes())
+    ids.write(np.fromiter((piece for sentence in sentences for piece in sentence), dtype).tobytes())
+    return int(ends[-1]) if len(ends) else end
+
+
+def _blocks(corpus: Corpus) -> Iterator[list[Pair]]:
+    pairs = iter(corpus)
+    while block := list(islice(pairs, _BLOCK)):
+        yield block
+
+
+def _few_words(pair: Pair, limit: int) -> bool:
+    return not limit or all(len(text.split()) <= limit for text in pair)
+
+
+def _few_pieces(source: list[int], target: list[int], limit: int) -> bool:
+    """Not over the limit, and not empty: a text of nothing but controls leaves no piece."""
+    return bool(source) and bool(target) and (not limit or max(len(source), len(target)) <= limit)
+
+
+def _left_out(meta: dict[str, Any]) -> str:
+    reasons = [
+        f"{meta[key]:,} {what}" for key, what in (("too_long", "too long or empty"), ("bad", "bad")) if meta[key]
+    ]
+    return f" ({', '.join(reasons)} left out)" if reasons else ""

@@ -1,0 +1,208 @@
+"""The decoder: every kind steps as it was taught, and its gradients are those of its formulas."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from regard.errors import ConfigError, UnknownName
+from regard.nn import Attention, PredictedWindow
+from regard.nn.attention import straight_through
+from regard.nn.decoder import Decoder
+from regard.nn.scores import SCORES
+
+BATCH, SOURCE, TARGET = 3, 5, 4
+WORD, NOTE, STATE, FEATURE = 3, 4, 4, 2  # dot needs NOTE == STATE
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def attention(score="additive", span="global", normalize="softmax"):
+    window = {"global": None, "local-m": 1, "local-p": PredictedWindow(2, STATE, 3)}[span]
+    return Attention(STATE, NOTE, score=score, hidden_dim=6, normalize=normalize, window=window)
+
+
+def decoder(look=None, **options):
+    return Decoder(WORD, NOTE, STATE, FEATURE, attention=look, **options).double()
+
+
+KINDS = {
+    "none": lambda: decoder(),
+    "none, lstm": lambda: decoder(cell="lstm"),
+    "none, 2 layers": lambda: decoder(layers=2),
+    "cgru": lambda: decoder(attention(), asked_by="between"),
+    "cgru, general": lambda: decoder(attention("general"), asked_by="between"),
+    "additive": lambda: decoder(attention()),
+    "additive, maxout": lambda: decoder(attention(), readout="maxout"),
+    "additive, lstm, gate": lambda: decoder(attention(), cell="lstm", gate=True),
+    "additive, 2 layers": lambda: decoder(attention(), layers=2),
+    "concat, lstm, feeding, 2 layers": lambda: decoder(
+        attention("concat"), asked_by="current", cell="lstm", input_feeding=True, layers=2
+    ),
+    **{
+        f"{score}, {span}": lambda score=score, span=span: decoder(attention(score, span), asked_by="current")
+        for score, span in itertools.product(SCORES, ("global", "local-m", "local-p"))
+    },
+    "general, feeding": lambda: decoder(attention("general"), asked_by="current", input_feeding=True),
+    "additive, local-m": lambda: decoder(attention(span="local-m")),
+    "additive, hard": lambda: decoder(attention(normalize="hard")),
+    "additive, sparsemax": lambda: decoder(attention(normalize="sparsemax")),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return KINDS[request.param]().eval()
+
+
+def memory():
+    visible = torch.arange(SOURCE) < torch.tensor([5, 2, 3])[:, None]
+    return draw(BATCH, SOURCE, NOTE), draw(BATCH, NOTE, seed=1), visible
+
+
+def test_stepping_equals_teaching(kind):
+    words = draw(BATCH, TARGET, WORD, seed=2)
+    taught = kind(words, kind.start(*memory()))
+    state, features, weights = kind.start(*memory()), [], []
+    for word in words.unbind(1):
+        decoded, state = kind.step(word[:, None], state)
+        features.append(decoded.features)
+        weights.append(decoded.weights)
+    torch.testing.assert_close(torch.cat(features, 1), taught.features)
+    if kind.attention is None:
+        assert taught.weights is None
+    else:
+        torch.testing.assert_close(torch.cat(weights, 1), taught.weights)
+
+
+def test_hypotheses_and_sentences_can_be_reordered_and_dropped(kind):
+    words = draw(BATCH, 2, WORD, seed=2)
+    _, wide = kind.step(words[:, :1], kind.start(*memory()))
+    wide = wide.reorder(torch.zeros(BATCH, 3, dtype=torch.int64))  # three copies of the one hypothesis
+    _, wide = kind.step(draw(BATCH, 3, WORD, seed=3), wide)
+    state = wide.reorder(torch.tensor([[2, 0], [1, 1], [0, 2]])).keep(torch.tensor([2, 0]))
+    decoded, _ = kind.step(words[[2, 0]], state)
+    everywhere, _ = kind.step(words[:, [0, 0, 0]], wide)
+    torch.testing.assert_close(decoded.features[1, 0], everywhere.features[0, 2])
+    other, _ = kind.step(words[:, [1, 1, 1]], wide)
+    torch.testing.assert_close(decoded.features[0, 1], other.features[2, 2])
+    assert not torch.allclose(everywhere.features[0, 2], everywhere.features[0, 0])
+
+
+def test_gradients_by_finite_differences(kind):
+    if kind.attention is not None and kind.attention.normalize is straight_through:
+        return  # its gradient is that of another function by design
+    annotations, summary, visible = memory()
+    whole = Whole(kind)
+    parameters = dict(whole.named_parameters())
+
+    def run(words, annotations, summary, *values):
+        held = dict(zip(parameters, values, strict=True))
+        return torch.func.functional_call(whole, held, (words, annotations, summary, visible))
+
+    inputs = (draw(BATCH, 2, WORD, seed=2), annotations, summary, *parameters.values())
+    assert torch.autograd.gradcheck(
+        run, [tensor.detach().clone().requires_grad_() for tensor in inputs], fast_mode=True
+    )
+
+
+class Whole(nn.Module):
+    """Start and decoding in one call, so that functional_call reaches the parameters of both."""
+
+    def __init__(self, decoder):
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, words, annotations, summary, visible):
+        return self.decoder(words, self.decoder.start(annotations, summary, visible)).features
+
+
+def test_without_attention_every_step_gets_the_same_context():
+    """Only the summary matters: other annotations change nothing."""
+    plain = decoder()
+    annotations, summary, visible = memory()
+    words = draw(BATCH, TARGET, WORD, seed=2)
+    one = plain(words, plain.start(annotations, summary, visible)).features
+    assert torch.equal(one, plain(words, plain.start(annotations + 1, summary, visible)).features)
+    assert not torch.allclose(one, plain(words, plain.start(annotations, summary + 1, visible)).features)
+
+
+def test_bahdanau_step_by_hand():
+    """One step of sec. 3.1 and app. A.1.2 written out."""
+    kind = decoder(attention())
+    annotations, summary, _ = memory()
+    word = draw(BATCH, 1, WORD, seed=2)
+    start = kind.start(annotations, summary)
+    decoded, after = kind.step(word, start)
+    (before,) = start.hidden
+    torch.testing.assert_close(before[:, 0], torch.tanh(kind.first(summary)))
+    score = kind.attention.score
+    energies = torch.tanh(before @ score.W_q.weight.T + annotations @ score.W_k.weight.T) @ score.v
+    weights = torch.softmax(energies, -1)
+    context = (weights[..., None] * annotations).sum(1)
+    torch.testing.assert_close(decoded.weights[:, 0], weights)
+    inputs = word[:, 0] @ kind.from_embedding.weight.T + kind.from_embedding.bias + context @ kind.from_context.weight.T
+    recurrent = before[:, 0] @ kind.cells[0].weight.T + kind.cells[0].bias
+    (r_x, z_x, n_x), (r_h, z_h, n_h) = inputs.chunk(3, -1), recurrent.chunk(3, -1)
+    z, candidate = torch.sigmoid(z_x + z_h), torch.tanh(n_x + torch.sigmoid(r_x + r_h) * n_h)
+    state = z * before[:, 0] + (1 - z) * candidate
+    torch.testing.assert_close(after.hidden[0][:, 0], state)
+    deep = torch.tanh(kind.readout.linear(torch.cat([state, context, word[:, 0]], -1)))
+    torch.testing.assert_close(decoded.features[:, 0], deep)
+
+
+def test_luong_step_by_hand():
+    """Eq. 5: the current state asks, and the features are tanh(W_c [h; c]); the word is not read again."""
+    kind = decoder(attention("general"), asked_by="current")
+    annotations, summary, _ = memory()
+    word = draw(BATCH, 1, WORD, seed=2)
+    start = kind.start(annotations, summary)
+    decoded, after = kind.step(word, start)
+    (state,) = kind.cells[0].step(kind.from_embedding(word), start.hidden)
+    torch.testing.assert_close(after.hidden[0], state)
+    weights = torch.softmax(state @ (annotations @ kind.attention.score.W.weight.T).mT, -1)
+    torch.testing.assert_close(decoded.weights, weights)
+    both = torch.cat([state, weights @ annotations], -1)
+    torch.testing.assert_close(decoded.features, torch.tanh(kind.readout.linear(both)))
+
+
+def test_conditional_gru_step_by_hand():
+    """Sennrich et al. 2017, sec. 2: word, then attention asked by the state between, then context."""
+    kind = decoder(attention(), asked_by="between")
+    annotations, summary, _ = memory()
+    word = draw(BATCH, 1, WORD, seed=2)
+    start = kind.start(annotations, summary)
+    decoded, after = kind.step(word, start)
+    (between,) = kind.cells[0].step(kind.from_embedding(word), start.hidden)
+    found = kind.attention(between, annotations)
+    (state,) = kind.cells[1].step(kind.from_context(found.context), (between,))
+    torch.testing.assert_close(decoded.weights, found.weights)
+    torch.testing.assert_close(after.hidden[0], state)
+
+
+def test_the_gate_scales_the_whole_context():
+    kind = decoder(attention(), gate=True)
+    torch.nn.init.zeros_(kind.gate.weight)
+    torch.nn.init.constant_(kind.gate.bias, -1000.0)  # shut
+    annotations, summary, visible = memory()
+    words = draw(BATCH, TARGET, WORD, seed=2)
+    shut = kind(words, kind.start(annotations, summary, visible)).features
+    assert torch.allclose(shut, kind(words, kind.start(annotations * 2, summary, visible)).features)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"cell": "gruu"}, UnknownName, "no cell is called 'gruu'"),
+        ({"readout": "relu"}, UnknownName, "no readout is called 'relu'; choose from tanh, maxout"),
+        ({"asked_by": "next"}, UnknownName, "no asking state is called 'next'"),
+        ({"input_feeding": True}, ConfigError, "input feeding .* needs an attention that the current state asks for"),
+        ({"asked_by": "between", "layers": 2}, ConfigError, "one layer deep, not 2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, error, text):
+    with pytest.raises(error, match=text):
+        decoder(**options)

@@ -1,0 +1,156 @@
+"""The layers against what others wrote, against `attend`, and against finite differences."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from torch import nn
+
+import regard
+from regard import attend, masks
+from regard.errors import InputError, ShapeError, UnknownName
+from regard.nn import SCORES, Attention, MultiHeadAttention, PredictedWindow, SelfAttention
+from regard.nn.attention import straight_through
+from regard.normalizers import Sampled
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.fixture(autouse=True)
+def _fixed_initial_weights():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def check_gradients(layer, *inputs, **options):
+    """Finite differences for the inputs and for every weight."""
+    names = [name for name, _ in layer.named_parameters()]
+    weights = [p.detach().clone().requires_grad_() for p in layer.parameters()]
+    tensors = [x.clone().requires_grad_() for x in inputs]
+
+    def run(*values):
+        state = dict(zip(names, values[len(tensors) :], strict=True))
+        attended = torch.func.functional_call(layer, state, tuple(values[: len(tensors)]), options)
+        return attended.context, attended.weights
+
+    assert torch.autograd.gradcheck(run, [*tensors, *weights])
+
+
+@pytest.mark.parametrize("window", [None, 2, "predicted"])
+@pytest.mark.parametrize("score", SCORES)
+def test_gradients_of_every_score_and_window(score, window):
+    window = PredictedWindow(2, 3, 4).double() if window == "predicted" else window
+    layer = Attention(3, 3, score=score, hidden_dim=4, window=window).double()
+    visible = masks.padding(torch.tensor([5, 3]), 5)
+    check_gradients(layer, normal(2, 3, 3), normal(2, 5, 3, seed=1), visible=visible)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_gradients_of_self_and_multi_head_attention(score):
+    check_gradients(SelfAttention(4, score=score).double(), normal(2, 3, 4), visible=torch.tensor(masks.causal(3)))
+    check_gradients(MultiHeadAttention(4, 2, score=score).double(), normal(2, 3, 4), normal(2, 5, 4, seed=1))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_multi_head_attention_is_torchs(masked, bias):
+    theirs = nn.MultiheadAttention(8, 2, bias=bias, batch_first=True, dtype=torch.float64)
+    ours = MultiHeadAttention.from_torch(theirs)
+    query, memory = normal(3, 5, 8), normal(3, 7, 8, seed=1)
+    visible = masks.padding(torch.tensor([7, 4, 1]), 7) if masked else None
+    padding = None if visible is None else ~visible[:, 0]
+    expected, averaged = theirs(query, memory, memory, key_padding_mask=padding)
+    context, weights = ours(query, memory, visible=None if visible is None else visible[:, None])
+    assert_allclose(context.detach(), expected.detach(), rtol=1e-11, atol=1e-13)
+    assert_allclose(weights.mean(1).detach(), averaged.detach(), rtol=1e-11, atol=1e-13)
+
+
+def test_torch_layers_that_cannot_be_taken_are_refused():
+    with pytest.raises(InputError, match="without bias_k"):
+        MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_bias_kv=True))
+
+
+def test_weights_shown_are_those_before_dropout():
+    layer = MultiHeadAttention(8, 2, dropout=0.5)
+    inputs = normal(2, 5, 8).float()
+    dropped = layer.train()(inputs)
+    assert_allclose(dropped.weights.sum(-1).detach(), 1, rtol=1e-5)
+    whole = layer.eval()(inputs)
+    assert_allclose(dropped.weights.detach(), whole.weights.detach(), rtol=1e-5)
+    assert not torch.allclose(dropped.context, whole.context)
+    assert [step.name for step in whole.steps()][-3:] == ["context", "joined", "output"]
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_projecting_the_keys_once_gives_the_same(score):
+    layer = Attention(3, 3, score=score).double()
+    query, key, visible = normal(2, 4, 3), normal(2, 5, 3, seed=1), masks.padding(torch.tensor([5, 2]), 5)
+    whole = layer(query, key, visible=visible)
+    projected = layer.project(key)
+    for t in range(4):
+        step = layer(query[:, t : t + 1], key, visible=visible, projected=projected)
+        assert_allclose(step.context.detach(), whole.context[:, t : t + 1].detach(), rtol=1e-12)
+    assert_allclose(layer.score(query, key).detach(), whole.scores.detach(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("predicted", [True, False])
+def test_local_layers_asked_step_by_step_give_the_same(predicted):
+    layer = Attention(3, 3, score="general", window=PredictedWindow(1, 3) if predicted else 1).double()
+    query, key, visible = normal(2, 6, 3), normal(2, 5, 3, seed=1), masks.padding(torch.tensor([5, 2]), 5)
+    whole = layer(query, key, visible=visible)
+    for t in range(6):
+        step = layer(query[:, t : t + 1], key, visible=visible, position=t)
+        assert_allclose(step.weights.detach(), whole.weights[:, t : t + 1].detach(), rtol=1e-12, atol=1e-15)
+    assert not whole.weights[1, :, 2:].any()
+    assert whole.context[1, 5].any()  # beyond the last word the window stays on it
+
+
+def test_the_additive_layer_is_the_formula():
+    layer = Attention(3, 4, hidden_dim=5).double()
+    query, key = normal(2, 3, 3), normal(2, 7, 4, seed=1)
+    W_q, W_k, v = layer.score.W_q.weight, layer.score.W_k.weight, layer.score.v
+    pairs = torch.tanh((query @ W_q.T)[:, :, None] + (key @ W_k.T)[:, None])
+    assert_allclose(layer(query, key).scores.detach(), (pairs @ v).detach(), rtol=1e-12)
+    core = attend(query, key, score=regard.scores.Additive(W_q, W_k, v))
+    assert_allclose(layer(query, key).context.detach(), core.context.detach(), rtol=1e-12)
+
+
+def test_hard_attention_looks_at_one_place_and_still_trains():
+    layer = Attention(3, 3, score="general", normalize="hard").double()
+    query, key = normal(2, 4, 3), normal(2, 5, 3, seed=1)
+    attended = layer(query, key)
+    assert_allclose(attended.weights.detach(), np.eye(5)[attended.scores.argmax(-1)], atol=1e-15)
+    attended.context.sum().backward()
+    assert layer.score.W.weight.grad.any()
+    scores = normal(3, 5).requires_grad_()
+    value = normal(5, seed=2)
+    (hard_grad,) = torch.autograd.grad((straight_through(scores) @ value).sum(), scores)
+    (soft_grad,) = torch.autograd.grad((torch.softmax(scores, -1) @ value).sum(), scores)
+    assert_allclose(hard_grad, soft_grad, rtol=1e-12)
+
+
+def test_sampled_attention_takes_a_generator():
+    layer = Attention(3, 3, normalize=Sampled(torch.Generator().manual_seed(0)))
+    weights = layer(normal(2, 4, 3).float(), normal(2, 5, 3).float()).weights
+    assert (weights.sum(-1) == 1).all()
+    assert (weights.max(-1).values == 1).all()
+
+
+def test_refused_by_name():
+    with pytest.raises(UnknownName, match="Did you mean 'additive'"):
+        Attention(3, 3, score="aditive")
+    with pytest.raises(InputError, match=r"dot compares vectors of one width; query_dim is 3, key_dim is 4"):
+        Attention(3, 4, score="dot")
+    with pytest.raises(InputError, match=r"8 / 3 does not"):
+        MultiHeadAttention(8, 3)
+    with pytest.raises(InputError, match="whole number >= 1, not 0"):
+        Attention(3, 3, window=0)
+    with pytest.raises(ShapeError, match=r"query must be \(..., rows, 3\), as the layer was made with query_dim=3"):
+        Attention(3, 3)(torch.ones(2, 4, 5), torch.ones(2, 4, 3))
+    with pytest.raises(ShapeError, match=r"inputs must be \(..., n, 4\)"):
+        SelfAttention(4)(torch.ones(2, 3))
+    with pytest.raises(ShapeError, match="Leave bias out"):
+        Attention(3, 3, window=1)(torch.ones(1, 2, 3), torch.ones(1, 2, 3), bias=torch.zeros(2, 2))

@@ -1,0 +1,124 @@
+"""Cells and encoder against torch's own recurrent layers, and against their own single steps."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.errors import UnknownName
+from regard.nn.rnn import CELLS, Encoder
+
+TIME, BATCH, WIDTH = 5, 3, 4
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def start(cell, seed=7):
+    return tuple(draw(BATCH, WIDTH, seed=seed + part) for part in range(cell.parts))
+
+
+@pytest.fixture(params=CELLS)
+def cell(request):
+    return CELLS[request.param](WIDTH).double()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_over_time_equals_step_by_step(cell, reverse, padded):
+    products = draw(TIME, BATCH, cell.gates * WIDTH)
+    active = torch.arange(TIME)[:, None] < torch.tensor([5, 3, 1]) if padded else None
+    state, shown = start(cell), {}
+    for i in reversed(range(TIME)) if reverse else range(TIME):
+        new = cell.step(products[i], state)
+        if padded:
+            new = tuple(torch.where(active[i, :, None], a, b) for a, b in zip(new, state, strict=True))
+        state, shown[i] = new, new[0]
+    expected = torch.stack([shown[i] for i in range(TIME)])
+    torch.testing.assert_close(cell(products, start(cell), active, reverse=reverse), expected)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_gradient_over_time_by_finite_differences(cell, reverse, padded):
+    active = torch.arange(TIME)[:, None] < torch.tensor([5, 3, 1]) if padded else None
+    products, state = draw(TIME, BATCH, cell.gates * WIDTH).requires_grad_(), start(cell)
+
+    def run(products, weight, bias, *state):
+        return torch.func.functional_call(
+            cell, {"weight": weight, "bias": bias}, (products, state, active), {"reverse": reverse}
+        )
+
+    weight, bias = (p.detach().clone().requires_grad_() for p in (cell.weight, cell.bias))
+    assert torch.autograd.gradcheck(run, (products, weight, bias, *(s.requires_grad_() for s in state)))
+
+
+def test_gradient_of_a_step_by_finite_differences(cell):
+    inputs = (draw(BATCH, cell.gates * WIDTH).requires_grad_(), *(s.requires_grad_() for s in start(cell)))
+    assert torch.autograd.gradcheck(lambda product, *state: cell.step(product, state), inputs)
+
+
+TWINS = {"gru": nn.GRU, "lstm": nn.LSTM}
+
+
+def from_twin(twin, layers, directions):
+    """Our encoder's weights from torch's; torch orders the LSTM's gates i f g o, ours are i f o g."""
+
+    def ours(tensor):
+        if isinstance(twin, nn.GRU):
+            return tensor
+        write, keep, candidate, show = tensor.chunk(4)
+        return torch.cat([write, keep, show, candidate])
+
+    weights = {}
+    for layer in range(layers):
+        for direction in range(directions):
+            tail = f"l{layer}" + ("_reverse" if direction else "")
+            weights[f"cells.{layer}.{direction}.weight"] = ours(getattr(twin, f"weight_hh_{tail}"))
+            weights[f"cells.{layer}.{direction}.bias"] = ours(getattr(twin, f"bias_hh_{tail}"))
+        tails = [f"l{layer}", f"l{layer}_reverse"][:directions]
+        for ours_name, theirs in (("weight", "weight_ih"), ("bias", "bias_ih")):
+            parts = [ours(getattr(twin, f"{theirs}_{tail}")) for tail in tails]
+            weights[f"inputs.{layer}.{ours_name}"] = torch.cat(parts)
+    return weights
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_encoder_equals_torch_on_packed_sentences(name, layers, bidirectional):
+    twin = TWINS[name](6, WIDTH, layers, batch_first=True, bidirectional=bidirectional).double()
+    encoder = Encoder(6, WIDTH, cell=name, layers=layers, bidirectional=bidirectional).double()
+    encoder.load_state_dict(from_twin(twin, layers, encoder.directions))
+    embedded, lengths = draw(BATCH, TIME, 6), torch.tensor([2, 5, 3])
+    packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+    outputs, last = twin(packed)
+    expected, _ = pad_packed_sequence(outputs, batch_first=True)
+    hidden = last[0] if name == "lstm" else last
+    encoded = encoder(embedded, lengths)
+    seen = (torch.arange(TIME) < lengths[:, None])[..., None]
+    torch.testing.assert_close(encoded.annotations * seen, expected)
+    torch.testing.assert_close(encoded.summary, torch.cat(list(hidden[-encoder.directions :]), -1))
+
+
+def test_padding_changes_nothing():
+    encoder = Encoder(6, WIDTH).double()
+    embedded = draw(1, 3, 6)
+    alone = encoder(embedded, torch.tensor([3]))
+    padded = encoder(torch.cat([embedded, draw(1, 4, 6, seed=9)], 1), torch.tensor([3]))
+    torch.testing.assert_close(padded.annotations[:, :3], alone.annotations)
+    torch.testing.assert_close(padded.summary, alone.summary)
+
+
+def test_dropout_is_between_the_layers_only():
+    words, lengths = draw(2, 4, 6), torch.tensor([4, 4])
+    one = Encoder(6, WIDTH, dropout=0.9).double()
+    torch.testing.assert_close(one(words, lengths), one(words, lengths))
+    two = Encoder(6, WIDTH, layers=2, dropout=0.9).double()
+    assert not torch.equal(two(words, lengths).summary, two(words, lengths).summary)
+
+
+def test_an_unknown_cell_is_named_with_the_nearest():
+    with pytest.raises(UnknownName, match=r"no cell is called 'gruu'; choose from gru, lstm. Did you mean 'gru'\?"):
+        Encoder(2, 2, cell="gruu")

@@ -1,0 +1,157 @@
+"""What cannot be computed is refused by name, never by a traceback from inside an array library."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard import attend, masks, normalizers, positions, scores
+from regard.errors import DtypeError, InputError, RegardError, ShapeError, UnknownName
+
+K = np.ones((4, 3))
+
+REFUSED = {
+    "mismatched widths": (
+        lambda: attend(np.ones((2, 5)), K),
+        ShapeError,
+        "scaled_dot compares vectors of one width: query (2, 5) has width 5, key (4, 3) has width 3",
+    ),
+    "mismatched widths of tensors": (
+        lambda: attend(torch.ones(2, 5), torch.ones(4, 3)),
+        ShapeError,
+        "scaled_dot compares vectors of one width: query (2, 5) has width 5, key (4, 3) has width 3",
+    ),
+    "mask shape of tensors": (
+        lambda: attend(torch.ones(2, 3), torch.ones(4, 3), visible=torch.ones(4, 2, dtype=torch.bool)),
+        ShapeError,
+        "visible must broadcast to the scores (..., 2, 4): queries x keys; it is (4, 2)",
+    ),
+    "keys without values": (
+        lambda: attend(np.ones(3), K, np.ones((5, 2))),
+        ShapeError,
+        "each key needs one value: key (4, 3) has 4 rows, value (5, 2) has 5",
+    ),
+    "no keys": (
+        lambda: attend(np.ones(3), np.ones((0, 3))),
+        ShapeError,
+        "there is nothing to look at: key (0, 3) has no rows",
+    ),
+    "one key without its row": (
+        lambda: attend(np.ones(3), np.ones(3)),
+        ShapeError,
+        "A single vector is written [[...]].",
+    ),
+    "no width": (lambda: attend(np.ones((1, 0)), np.ones((2, 0))), ShapeError, "has width 0"),
+    "batches": (
+        lambda: attend(np.ones((2, 1, 3)), np.ones((5, 4, 3))),
+        ShapeError,
+        "the batch dimensions do not fit together: query (2,), key (5,)",
+    ),
+    "mask shape": (
+        lambda: attend(np.ones((2, 3)), K, visible=np.ones((2, 5), bool)),
+        ShapeError,
+        "visible must broadcast to the scores (..., 2, 4): queries x keys; it is (2, 5)",
+    ),
+    "mask shape of one query": (
+        lambda: attend(np.ones(3), K, visible=[True, False]),
+        ShapeError,
+        "visible must broadcast to the scores (..., 4): queries x keys; it is (2,)",
+    ),
+    "mask of numbers": (lambda: attend(np.ones(3), K, visible=[1, 0, 1, 1]), DtypeError, "visible must be boolean"),
+    "NaN in the mask": (
+        lambda: attend(np.ones(3), K, visible=[1, np.nan, 1, 1]),
+        DtypeError,
+        "visible must be boolean, True where a query may look; it is float64",
+    ),
+    "bias shape": (lambda: attend(np.ones(3), K, bias=np.ones(3)), ShapeError, "bias must broadcast"),
+    "unknown score": (
+        lambda: attend(np.ones(3), K, score="aditive"),
+        UnknownName,
+        "no score is called 'aditive'; choose from dot, scaled_dot, cosine, general, additive, concat, location. "
+        "Did you mean 'additive'?",
+    ),
+    "score with weights": (
+        lambda: attend(np.ones(3), K, score="additive"),
+        InputError,
+        "pass score=scores.Additive(W_q, W_k, v)",
+    ),
+    "score of another kind": (lambda: attend(np.ones(3), K, score=3), InputError, "score must be a name or a callable"),
+    "score of another shape": (
+        lambda: attend(np.ones(3), K, score=lambda _, k: k[..., 0]),
+        ShapeError,
+        "one number for each query and key, (1, 4); this one gave (4,)",
+    ),
+    "unknown normalizer": (
+        lambda: attend(np.ones(3), K, normalize="softmx"),
+        UnknownName,
+        "no normalizer is called 'softmx'; choose from softmax, sparsemax, hard. Did you mean 'softmax'?",
+    ),
+    "sampled without generator": (lambda: attend(np.ones(3), K, normalize="sampled"), InputError, "need a generator"),
+    "a generator of another library": (
+        lambda: attend(torch.ones(3), torch.ones(4, 3), normalize=normalizers.Sampled(np.random.default_rng(0))),
+        InputError,
+        "a generator of numpy.Generator cannot draw for torch arrays",
+    ),
+    "text": (lambda: attend("5 1 20", K), DtypeError, "query must be numbers, not the text '5 1 20'"),
+    "texts": (lambda: attend(["a", "b", "c"], K), DtypeError, "query must be real numbers; it holds <U1"),
+    "nothing in a list": (lambda: attend([None, 1, 2], K), DtypeError, "query must be real numbers; it holds object"),
+    "complex": (lambda: attend(np.ones(3, complex), K), DtypeError, "query must be real numbers"),
+    "complex tensor": (lambda: attend(torch.ones(3) * 1j, torch.ones(4, 3)), DtypeError, "query must be real numbers"),
+    "ragged": (lambda: attend(np.ones(3), [[1, 2, 3], [4, 5]]), ShapeError, "key is ragged: its rows differ in length"),
+    "two libraries": (
+        lambda: attend(np.ones(3), torch.ones(4, 3)),
+        InputError,
+        "the arrays are of different libraries: query is of numpy, key is of torch. Convert them to one.",
+    ),
+    "general's W": (
+        lambda: attend(np.ones(3), K, score=scores.General(np.ones((3, 4)))),
+        ShapeError,
+        "W must be (query width, key width) = (3, 3); it is (3, 4)",
+    ),
+    "additive's W_q": (
+        lambda: attend(np.ones(3), K, score=scores.Additive(np.ones((2, 4)), np.ones((2, 3)), np.ones(2))),
+        ShapeError,
+        "W_q must be (hidden, query width) = (2, 3); it is (2, 4)",
+    ),
+    "location's rows": (
+        lambda: attend(np.ones(3), K, score=scores.Location(np.ones((2, 3)))),
+        ShapeError,
+        "location scores know 2 positions",
+    ),
+    "window of width 0": (lambda: masks.window(4, 0), InputError, "width must be a whole number >= 1, not 0"),
+    "local window of width 0": (lambda: regard.attend_local(K, K, width=0), InputError, "whole number >= 1, not 0"),
+    "half a window": (lambda: masks.window(4, 1.5), InputError, "whole number >= 1, not 1.5"),
+    "negative mask": (lambda: masks.causal(-1), InputError, "queries must be a whole number, 0 or more; it is -1"),
+    "lengths too long": (lambda: masks.padding([5], 4), InputError, "a length of 5 does not fit into 4 keys"),
+    "negative length": (lambda: masks.padding([-1, 2]), InputError, "cannot be negative; the smallest is -1"),
+    "lengths of floats": (lambda: masks.padding([1.5]), DtypeError, "lengths must be whole numbers"),
+    "softmax axis": (lambda: regard.softmax([1, 2], axis=1), ShapeError, "scores (2,) have no axis 1"),
+    "softmax mask": (lambda: regard.softmax([1, 2], visible=[True] * 3), ShapeError, "visible (3,) does not broadcast"),
+    "rotary of odd width": (lambda: positions.rotary(np.ones((2, 3))), ShapeError, "(..., n, even width), not (2, 3)"),
+    "table too short": (
+        lambda: positions.learned(np.ones((2, 3)), 4),
+        ShapeError,
+        "the table knows 2 places; 4 were asked",
+    ),
+    "order": (lambda: positions.equivariance(lambda x: x, K, order=[0, 0, 1, 2]), InputError, "each of 0 to 3 once"),
+    "local centers": (
+        lambda: regard.attend_local(K, K, width=1, centers=[1.0, 2.0]),
+        ShapeError,
+        "one place for each query, (4,)",
+    ),
+    "local mask": (
+        lambda: regard.attend_local(K, K, width=1, visible=np.ones((4, 3), bool)),
+        ShapeError,
+        "visible must broadcast to (4, 4)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_by_name(what):
+    call, kind, text = REFUSED[what]
+    with pytest.raises(kind, match=re.escape(text)) as caught:
+        call()
+    assert isinstance(caught.value, RegardError)

@@ -1,0 +1,109 @@
+"""Local attention against a loop over each window, and its cost."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from regard import attend, attend_local, masks, scores
+from regard.local import predict_centers
+
+
+def naive_local(query, key, value, width, centers, gaussian):
+    """For each query: softmax over the keys s with |s - p| <= width, then the Gaussian of sigma = width / 2."""
+    weights = np.zeros((len(query), len(key)))
+    for i, (q, p) in enumerate(zip(query, centers, strict=True)):
+        window = [s for s in range(len(key)) if abs(s - p) <= width]
+        shares = np.exp([q @ key[s] / np.sqrt(len(q)) for s in window])
+        for s, share in zip(window, shares / shares.sum() if len(window) else [], strict=True):
+            weights[i, s] = share * (np.exp(-((s - p) ** 2) / (2 * (width / 2) ** 2)) if gaussian else 1.0)
+    return weights @ value, weights
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 9), st.integers(1, 4), st.booleans())
+def test_both_kinds_agree_with_a_loop_over_each_window(seed, q, k, width, predicted):
+    rng = np.random.default_rng(seed)
+    query, key, value = rng.normal(size=(q, 3)), rng.normal(size=(k, 3)), rng.normal(size=(k, 2))
+    centers = rng.uniform(-1, k + 1, size=q) if predicted else np.arange(q)
+    context, weights = naive_local(query, key, value, width, centers, gaussian=predicted)
+    for convert in (np.asarray, torch.from_numpy):
+        given_centers = convert(centers) if predicted else None
+        near = attend_local(convert(query), convert(key), convert(value), width=width, centers=given_centers)
+        assert_allclose(near.context, context, atol=1e-12)
+        assert_allclose(near.weights, weights, atol=1e-12)
+
+
+def test_the_weights_sum_to_one_inside_the_window_before_the_gaussian():
+    rng = np.random.default_rng(0)
+    near = attend_local(rng.normal(size=(5, 3)), rng.normal(size=(9, 3)), width=2, centers=rng.uniform(0, 8, size=5))
+    steps = {step.name: step.value for step in near.steps()}
+    assert_allclose(steps["aligned"].sum(-1), 1)
+    assert (steps["weights"].sum(-1) < 1).all()
+
+
+def test_the_monotonic_window_is_attention_under_a_window_mask():
+    rng = np.random.default_rng(1)
+    query, key = rng.normal(size=(2, 7, 3)), rng.normal(size=(2, 7, 3))
+    mask = masks.padding([7, 4], 7)
+    near = attend_local(query, key, width=2, visible=mask)
+    dense = attend(query, key, visible=masks.window(7, 2) & mask)
+    assert_allclose(near.context, dense.context, rtol=1e-12)
+    assert_allclose(near.weights, dense.weights, rtol=1e-12)
+    assert not near.context[1, 6].any()  # its window lies in the padding: zeros
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        scores.Dot(),
+        scores.Cosine(),
+        scores.General(np.arange(9.0).reshape(3, 3) / 9),
+        scores.Additive(np.ones((2, 3)), -np.ones((2, 3)), np.ones(2)),
+        scores.Location(np.arange(21.0).reshape(7, 3) / 21),
+        lambda q, k: q @ np.swapaxes(k, -1, -2),
+    ],
+)
+def test_every_score_sees_the_same_in_a_window(score):
+    rng = np.random.default_rng(2)
+    query, key = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 7, 3))
+    dense = attend(query, key, score=score, visible=masks.window(5, 2, 7))
+    assert_allclose(attend_local(query, key, score=score, width=2).context, dense.context, rtol=1e-12)
+
+
+def test_no_leak_from_outside_the_window_forward_or_backward():
+    key = torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    key[6:] = torch.nan
+    key.requires_grad_()
+    query = torch.ones(4, 3, dtype=torch.float64, requires_grad=True)
+    attend_local(query, key, width=2).context.sum().backward()
+    assert torch.isfinite(query.grad).all()
+    assert torch.isfinite(key.grad[:6]).all()
+
+
+def test_gradients_reach_the_predicted_centers():
+    query, key = (torch.randn(n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (4, 9))
+    centers = torch.tensor([1.3, 2.6, 4.4, 7.7], dtype=torch.float64)
+    inputs = [x.requires_grad_() for x in (query, key, centers)]
+    assert torch.autograd.gradcheck(lambda q, k, p: attend_local(q, k, width=2, centers=p).context, inputs)
+
+
+def test_cost_depends_on_the_window_not_on_the_length():
+    seen = []
+
+    def counting(query, key):
+        seen.append(key.shape)
+        return query @ np.swapaxes(key, -1, -2)
+
+    for length in (50, 500):
+        attend_local(np.ones((10, 3)), np.ones((length, 3)), width=3, score=counting)
+    assert seen[0] == seen[1] == (10, 7, 3)
+
+
+def test_centers_are_predicted_as_in_the_paper():
+    query, W_p, v_p = np.array([[0.5, -1.0]]), np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([0.3, -0.7])
+    hidden = np.tanh([0.5 - 2.0, -1.0])
+    expected = 8 / (1 + np.exp(-(0.3 * hidden[0] - 0.7 * hidden[1])))
+    assert_allclose(predict_centers(query, W_p, v_p, 8), [expected], rtol=1e-14)

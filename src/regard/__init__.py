@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from regard.attention import Attended, Step, attend
     from regard.local import attend_local
     from regard.normalizers import softmax
+    from regard.training import train
+    from regard.translation.results import Alignment, Translation
+    from regard.translation.translator import Translator
 
 __version__ = "0.1.0"
 
@@ -22,12 +25,19 @@ _HOME = {
     "attend": "attention",
     "attend_local": "local",
     "softmax": "normalizers",
+    "train": "training",
+    "Translator": "translation.translator",
+    "Translation": "translation.results",
+    "Alignment": "translation.results",
 }
 _ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "scores")
 
 __all__ = [
+    "Alignment",
     "Attended",
     "Step",
+    "Translation",
+    "Translator",
     "__version__",
     "attend",
     "attend_local",
@@ -39,6 +49,7 @@ __all__ = [
     "positions",
     "scores",
     "softmax",
+    "train",
 ]
 
 

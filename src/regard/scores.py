@@ -17,10 +17,12 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from regard.arrays import Array, array_namespace, beside
+from regard.arrays import Array, array_namespace, beside, is_numpy_array, is_torch_array
 from regard.errors import InputError, ShapeError, choose
 
 ScoreFunction: TypeAlias = Callable[[Array, Array], Array]
+
+WORTH_A_KERNEL = 1 << 16  # pairs x width of NumPy arrays from which loading a compiled kernel pays
 
 
 class Step(NamedTuple):
@@ -117,6 +119,14 @@ class SumOfTanh(Score):
     def __call__(self, query: Array, key: Array) -> Array:
         same_width(self, query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
+        if is_torch_array(query):
+            from regard.kernels import additive_scores
+
+            return additive_scores(query, key, v)
+        if is_numpy_array(query) and query.shape[-2] * key.size >= WORTH_A_KERNEL:
+            from regard.kernels import additive_scores_numpy
+
+            return additive_scores_numpy(query, key, v)
         return _tanh_pairs(query, key) @ v
 
     def steps(self, query: Array, key: Array) -> list[Step]:

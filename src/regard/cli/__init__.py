@@ -12,6 +12,11 @@ from regard.errors import RegardError
 
 VERBS = {
     "attend": "Compute attention on your own numbers and see every step.",
+    "init": "Write a commented run file with every default.",
+    "train": "Train a model as a run file says.",
+    "translate": "Translate sentences, and see where the model looked.",
+    "evaluate": "Measure models on a test set, also by length.",
+    "align": "Align given sentence pairs word by word.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

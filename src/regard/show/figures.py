@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from regard.scores import Step
 from regard.show.cells import as_table, shades, short
 
 ENDINGS = (".png", ".svg", ".pdf")
+# Okabe and Ito's colours, told apart by every eye, and a marker each for print without colour.
+_LINES = list(
+    zip(("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"), "osD^vPX", strict=True)
+)
 CELL = 0.62  # inches; room for a number of six characters
 
 
@@ -41,6 +45,28 @@ def plot_map(weights: Any, rows: Sequence[str], columns: Sequence[str], path: st
     _heatmap(axis, table, numbers=table.size <= 400)
     axis.set_xticks(range(len(columns)), columns, rotation=60, ha="left", fontsize=9)
     axis.set_yticks(range(len(rows)), rows, fontsize=9)
+    return save(figure, target)
+
+
+class Curve(NamedTuple):
+    """A named line through points."""
+
+    name: str
+    across: Sequence[float]
+    up: Sequence[float]
+
+
+def plot_curves(curves: Sequence[Curve], path: str | os.PathLike[str], *, across: str, up: str) -> Path:
+    """The curves in one picture, each named where it ends."""
+    target = checked_path(path)
+    figure, (axis,) = _canvas(1, (6.4, 4.0), [1])
+    styles = zip(curves, _LINES, strict=False)
+    for curve, (colour, marker) in styles:
+        axis.plot(curve.across, curve.up, color=colour, marker=marker, label=curve.name)
+    axis.set(xlabel=across, ylabel=up)
+    axis.set_ylim(bottom=0)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False)
     return save(figure, target)
 
 

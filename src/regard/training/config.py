@@ -127,7 +127,7 @@ def config_class(task: Any, *, where: str = "") -> type[RunConfig]:
 def template(task: str, overrides: Iterable[str] = ()) -> RunConfig:
     """Settings with every default, and each required setting's example: what ``regard init`` writes."""
     cls = config_class(task)
-    return validate(cls, override({**_examples(cls), "task": task}, overrides))
+    return validate(cls, override({"task": task, "run": f"runs/{task}", **_examples(cls)}, overrides))
 
 
 def _examples(cls: type[Settings]) -> dict[str, Any]:

@@ -44,28 +44,41 @@ class RunDirectory:
 
     def check_new(self) -> None:
         """Refuse a directory that holds a run, or anything else that is not ours."""
-        if self.facts_path.exists():
+        if self.begun:
             raise CheckpointError(
                 f"{self.path} already holds a run. Go on with it by --resume, choose another directory with "
                 f"--set run=..., or remove {self.path}."
             )
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(f"{self.path} is a file; a run needs a directory. Choose another with --set run=...")
-        strange = [p.name for p in self.path.glob("*") if not p.name.startswith(_HARMLESS) and ".partial-" not in p.name]
+        strange = [
+            p.name for p in self.path.glob("*") if not p.name.startswith(_HARMLESS) and ".partial-" not in p.name
+        ]
         if strange:
             raise CheckpointError(
                 f"{self.path} is not empty (it holds {', '.join(sorted(strange)[:5])}). "
                 "Choose another directory with --set run=..., or empty it."
             )
 
+    @property
+    def begun(self) -> bool:
+        """Whether all that a run starts with is there."""
+        return self.facts_path.exists()
+
+    def make(self) -> None:
+        """Make the directory, or say why it cannot be made."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"the run directory {self.path} cannot be made: {error.strerror}.") from None
+
     def check_begun(self) -> None:
         """Refuse to resume where nothing was begun."""
-        if not self.facts_path.exists():
+        if not self.begun:
             raise CheckpointError(f"{self.path} holds no run to resume. Start it without --resume.")
 
     def begin(self, config: RunConfig, task: Task, facts: dict[str, Any]) -> None:
         """Write what the run is made of; run.json comes last, and says that all of it is there."""
-        self.path.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.path)
         task.save(self.path)
         write_text(self.config_path, render(config))
@@ -84,16 +97,18 @@ class RunDirectory:
                 refused.append(f"{key} was {_shown(old)} in {self.path}, is {_shown(new)} now.")
             elif key != "run":
                 notes.append(f"{key} was {_shown(old)}, is {_shown(new)} now.")
-        for name in dict.fromkeys([*before["fingerprints"], *facts["fingerprints"]]):
-            if before["fingerprints"].get(name) != facts["fingerprints"].get(name):
-                refused.append(f"{name} has changed since {self.path} was begun.")
+        old_prints, new_prints = before["fingerprints"], facts["fingerprints"]
+        changed = (n for n in dict.fromkeys([*old_prints, *new_prints]) if old_prints.get(n) != new_prints.get(n))
+        refused += [f"{name} has changed since {self.path} was begun." for name in changed]
         if before["processes"] != facts["processes"]:
             refused.append(
                 f"{self.path} was trained by {before['processes']} processes, now there are {facts['processes']}: the "
                 f"order of the data would change (start torchrun with --nproc-per-node {before['processes']})."
             )
         if refused:
-            advice = "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
+            advice = (
+                "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
+            )
             raise CheckpointError("\n".join([*refused, advice]))
         for name, value in facts["environment"].items():
             if before["environment"].get(name) != value:
@@ -111,8 +126,9 @@ class RunDirectory:
     def _stored(self) -> tuple[RunConfig, dict[str, Any]]:
         try:
             facts: dict[str, Any] = json.loads(self.facts_path.read_text(encoding="utf-8"))
-            facts["fingerprints"], facts["environment"], facts["processes"]  # noqa: B018 - each must be there
-        except (OSError, ValueError, KeyError) as error:
+            if missing := {"fingerprints", "environment", "processes"} - facts.keys():
+                raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+        except (OSError, ValueError) as error:
             raise CheckpointError(f"{self.facts_path} is damaged ({error}); this run cannot be resumed.") from None
         return load_config(self.config_path), facts
 

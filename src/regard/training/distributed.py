@@ -28,6 +28,8 @@ class Processes:
     world: int
     device: torch.device
     threads: int
+    restarted: bool = False
+    """whether torchrun started it again after a failure"""
 
     @property
     def first(self) -> bool:
@@ -75,10 +77,12 @@ def join(config: TrainingConfig) -> Iterator[Processes]:
         try:
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
         except (ValueError, RuntimeError) as error:
-            raise TrainingError(f"process {rank} of {world} cannot reach the others: {error}. Start with torchrun.") from error
+            raise TrainingError(
+                f"process {rank} of {world} cannot reach the others: {error}. Start with torchrun."
+            ) from error
     try:
         with _threads(threads), torch.random.fork_rng([device] if device.type == "cuda" else []):
-            yield Processes(rank, world, device, threads)
+            yield Processes(rank, world, device, threads, restarted=_variable("TORCHELASTIC_RESTART_COUNT", 0) > 0)
     finally:
         if ours:
             dist.destroy_process_group()

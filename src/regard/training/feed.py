@@ -24,7 +24,7 @@ class Group(NamedTuple):
 
 
 def groups(order: Order, accumulate: int, start: Position, epochs: int) -> Iterator[list[Share]]:
-    """The shares of each update; none reaches over the end of an epoch, and none goes beyond ``epochs`` (0 = endless)."""
+    """The shares of each update; none reaches over the end of an epoch, nor beyond ``epochs`` (0 = endless)."""
     epoch = start.epoch
     while not epochs or epoch < epochs:
         group: list[Share] = []

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.errors import ConfigError, TrainingError
+from regard.errors import CheckpointError, ConfigError, TrainingError
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
@@ -89,6 +90,8 @@ class Trainer:
             world=self.processes.world,
         )
         feed = Feed(self.task.examples, order, self.config.accumulate, self.state.position, self.config.epochs)
+        if self.state.finished and not self._end():  # the limit it ended at has been raised
+            self.state = replace(self.state, finished="")
         if not self.state.finished:
             with feed:
                 self._updates(feed, signals)
@@ -102,28 +105,24 @@ class Trainer:
         return DistributedDataParallel(self.model, device_ids=devices, gradient_as_bucket_view=True)
 
     def _updates(self, feed: Feed, signals: Signals) -> None:
-        reason = self._limit()
         groups = iter(feed)
-        while not reason:
+        while True:
+            if self._validation_due():  # also first thing on resuming, where an interrupt came before it
+                self._validate()
+                if not self._end():
+                    self._save()
+            if reason := self._end():
+                return self._finish(reason)
             begun, waited = time.perf_counter(), feed.waited
             group = next(groups, None)
             if group is None:
-                reason = "epochs"
-                break
+                return self._finish("epochs")
             totals = self._update(group, signals)
             self._record(group, totals, time.perf_counter() - begun, feed.waited - waited)
-            reason = "interrupted" if totals.stop else self._limit()
-            if self.state.update % self.config.validate_every == 0 and not totals.stop:
-                self._validate()
-                reason = reason or self._patience()
-                if not reason:
-                    self._save()
-            elif not reason and (totals.checkpoint or self._checkpoint_due()):
+            if totals.stop:
+                return self._save()
+            if (totals.checkpoint or self._checkpoint_due()) and not self._validation_due() and not self._end():
                 self._save()
-        if reason == "interrupted":
-            self._save()
-        else:
-            self._finish(reason)
 
     def _update(self, group: Group, signals: Signals) -> Totals:
         """Gradients of every batch added up, divided by the words of all processes, clipped; one step of Adam."""
@@ -174,7 +173,7 @@ class Trainer:
         raise TrainingError(
             f"the {what} is no longer finite at update {update}; {kept}. Begin another run with a lower "
             f"training.learning_rate (it was {self.config.learning_rate}), a longer training.warmup, a lower "
-            f"training.clip_norm (it was {self.config.clip_norm}) or training.precision = \"float32\"."
+            f'training.clip_norm (it was {self.config.clip_norm}) or training.precision = "float32".'
         )
 
     def _record(self, group: Group, totals: Totals, seconds: float, waited: float) -> None:
@@ -242,7 +241,7 @@ class Trainer:
 
     def _finish(self, reason: str) -> None:
         """The last validation, the average if asked for, and the last checkpoint."""
-        if not self.state.history or self.state.history[-1]["update"] != self.state.update:
+        if not self._validated():
             self._validate()
         averaged = self._average() if self.config.average_last > 1 else None
         self.state = replace(self.state, finished=reason)
@@ -279,20 +278,37 @@ class Trainer:
                 generators[f"random.{rank}.{name}"] = gathered
         if self.processes.first:
             self.state = replace(self.state, log_bytes=self.log.sync() if self.log else 0)
-            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
-            validated = [entry["update"] for entry in self.state.history]
-            self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
+            self._write(generators, averaged)
         self.saved_at = time.monotonic()
 
-    def _limit(self) -> str:
-        if self.config.updates and self.state.update >= self.config.updates:
-            return "updates"
-        if self.config.epochs and self.state.position.epoch >= self.config.epochs:
-            return "epochs"
-        return ""
+    def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
+        validated = [entry["update"] for entry in self.state.history]
+        try:
+            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
+            self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
+        except (OSError, SafetensorError) as error:
+            saved = self.checkpoints.updates()
+            kept = f"that of update {saved[-1]} is complete" if saved else "there is none yet"
+            raise CheckpointError(
+                f"the checkpoint of update {self.state.update} cannot be written: {error}; {kept}. "
+                "Make room, then go on with --resume."
+            ) from error
 
-    def _patience(self) -> str:
-        return "patience" if self.config.patience and self.state.since_best >= self.config.patience else ""
+    def _end(self) -> str:
+        """Which limit has been reached, if one has."""
+        config, state = self.config, self.state
+        if config.updates and state.update >= config.updates:
+            return "updates"
+        if config.epochs and state.position.epoch >= config.epochs:
+            return "epochs"
+        return "patience" if config.patience and state.since_best >= config.patience else ""
+
+    def _validation_due(self) -> bool:
+        update = self.state.update
+        return bool(update) and update % self.config.validate_every == 0 and not self._validated()
+
+    def _validated(self) -> bool:
+        return bool(self.state.history) and self.state.history[-1]["update"] == self.state.update
 
     def _checkpoint_due(self) -> bool:
         return bool(self.config.checkpoint_every) and self.state.update % self.config.checkpoint_every == 0

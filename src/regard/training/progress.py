@@ -84,7 +84,8 @@ class Bar(Lines):
     def begin(self, done: float) -> None:
         super().begin(done)
         self._bar.start()
-        self._task = self._bar.add_task("", total=1.0, completed=done)
+        self._task = self._bar.add_task("", total=1.0)
+        self._bar.update(self._task, completed=done)
 
     def message(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -52,11 +52,13 @@ class _Run:
         self.task: Task = load(TASKS[config.task].task)(config)
 
     def to_the_end(self, *, resume: bool) -> RunResult:
+        # torchrun restarts processes with the command they had; what they had begun is gone on with.
+        resume = resume or (self.processes.restarted and self.directory.begun)
         if resume:
             self.directory.check_begun()
         elif self.processes.first:
             self.directory.check_new()
-        self._prepare()
+        self._prepare(begun=resume)
         state = self._open(resume=resume)
         trainer = self._trainer(state)
         with Signals(self.show.message) as signals:
@@ -67,14 +69,16 @@ class _Run:
             self._stopped(state, signals)
         return self._result(state)
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, begun: bool) -> None:
         """The first process makes the data ready; then the others find it made."""
         if self.processes.first:
-            self.directory.path.mkdir(parents=True, exist_ok=True)
-            self.task.prepare(self.directory.path, threads=self.processes.threads, report=self.show.message)
+            self.directory.make()
+            self.task.prepare(
+                self.directory.path, begun=begun, threads=self.processes.threads, report=self.show.message
+            )
         self.processes.barrier()
         if not self.processes.first:
-            self.task.prepare(self.directory.path, threads=1, report=self.show.message)
+            self.task.prepare(self.directory.path, begun=begun, threads=1, report=self.show.message)
 
     def _open(self, *, resume: bool) -> State:
         """Begin the run, or check that it is the one to go on with; the state to go on from."""
@@ -95,25 +99,16 @@ class _Run:
     def _trainer(self, state: State) -> Trainer:
         log = Log(self.directory.log_path, state.log_bytes) if self.processes.first else None
         if log:
-            log.write("start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads})
+            log.write(
+                "start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads}
+            )
         trainer = Trainer(self.task, self.config.training, self.processes, self.checkpoints, log, self.show)
         if state.update:
             if self.processes.first:
                 self.checkpoints.expose(state)
             self.show.message(f"going on after update {state.update} of {self.directory.path}")
-            trainer.restore(self._still_open(state))
+            trainer.restore(state)
         return trainer
-
-    def _still_open(self, state: State) -> State:
-        """The state; a run that ended at a limit that has been raised is open again."""
-        raised = {
-            "epochs": not self.config.training.epochs or state.position.epoch < self.config.training.epochs,
-            "updates": not self.config.training.updates or state.update < self.config.training.updates,
-            "patience": not self.config.training.patience or state.since_best < self.config.training.patience,
-        }
-        if not all(raised.values()) or not state.finished:
-            return state
-        return State(**{**state.__dict__, "finished": ""})
 
     def _stopped(self, state: State, signals: Signals) -> None:
         self.show.message(

@@ -38,8 +38,11 @@ class Task(Protocol):
 
     def __init__(self, config: Any) -> None: ...
 
-    def prepare(self, run: Path, *, threads: int, report: Callable[[str], None]) -> None:
-        """Make the data ready, or find it made: called by one process, then by all others."""
+    def prepare(self, run: Path, *, begun: bool, threads: int, report: Callable[[str], None]) -> None:
+        """Make the data ready, or find it made: called by one process, then by all others.
+
+        ``begun`` says that :meth:`save` has been here: what it wrote is what the run goes on with.
+        """
 
     @property
     def examples(self) -> TrainingExamples:
@@ -54,5 +57,5 @@ class Task(Protocol):
     def build_model(self, generator: torch.Generator) -> nn.Module:
         """The model with its first weights; ``model(batch, label_smoothing=...)`` gives a ``Loss``."""
 
-    def validate(self, model: nn.Module, device: torch.device) -> Validation:
+    def validate(self, model: Any, device: torch.device) -> Validation:
         """Measure the model on the validation data; it is in evaluation mode."""

@@ -28,6 +28,7 @@ def save_weights(weights: Mapping[str, Tensor], path: Path, *, metadata: Mapping
     """Write the tensors; the caller sees to it that the file appears whole."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     save_file(tensors, path, metadata=dict(metadata) if metadata else None)
+    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors makes files that only their owner can read
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -48,7 +49,9 @@ def load_weights(model: nn.Module, path: Path) -> None:
     wanted = weights_of(model)
     missing, surplus = sorted(wanted.keys() - stored.keys()), sorted(stored.keys() - wanted.keys())
     if missing or surplus:
-        found = "; ".join(f"{what} {', '.join(names)}" for what, names in (("lacks", missing), ("has also", surplus)) if names)
+        found = "; ".join(
+            f"{what} {', '.join(names)}" for what, names in (("lacks", missing), ("has also", surplus)) if names
+        )
         raise CheckpointError(f"{path} is of another model than its settings say: it {found}.")
     for name, tensor in wanted.items():
         if tensor.shape != stored[name].shape:

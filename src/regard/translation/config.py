@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from regard.training.config import RunConfig, TrainingConfig
 from regard.training.settings import Settings, setting
+from regard.translation.model_config import ModelConfig, RNNConfig
 
 Normalization = Literal["nfc", "nfkc", "none"]
 
@@ -114,13 +115,14 @@ class TranslationConfig(RunConfig):
     """A translator's run."""
 
     task: Literal["translate"] = setting(description="What is trained; it decides which settings there are.")
-    run: str = setting(
-        description="Directory of this run; made if it is not there.",
-        may_change=True,
-        min_length=1,
-        examples=["runs/translate"],
-    )
     data: DataConfig = setting(description="The corpora.")
     vocabulary: VocabularyConfig = setting(VocabularyConfig(), "Pieces of words, learned from the corpora.")
+    model: ModelConfig = setting(RNNConfig.model_validate({}), "The model.")
     validation: ValidationConfig = setting(ValidationConfig(), "What a validation measures beside the loss.")
     training: TrainingConfig = setting(TrainingConfig(), "How to train.")
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _default_kind(cls, model: Any) -> Any:
+        """A [model] table without ``kind`` is of the default kind."""
+        return {"kind": "rnn", **model} if isinstance(model, dict) else model

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from regard.errors import DataError
 from regard.translation.config import CorpusConfig
@@ -41,6 +41,7 @@ class Corpus:
         self.on_bad_line = on_bad_line
         self.reverse = reverse
         self.skipped: Counter[str] = Counter()
+        self._digest: tuple[list[tuple[int, int]], str] | None = None
         self.paths = [Path(p) for p in (config.path, config.source, config.target) if p]
         for path in self.paths:
             if not path.is_file():
@@ -52,7 +53,13 @@ class Corpus:
         return " + ".join(str(path) for path in self.paths)
 
     def content_hash(self) -> str:
-        """A digest of the files as they are on disk."""
+        """A digest of the files as they are on disk; read again only if they look changed."""
+        seen = [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in self.paths)]
+        if self._digest is None or self._digest[0] != seen:
+            self._digest = seen, self._read_digest()
+        return self._digest[1]
+
+    def _read_digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for path in self.paths:
             digest.update(f"{path.stat().st_size}:".encode())
@@ -61,13 +68,26 @@ class Corpus:
                     digest.update(block)
         return digest.hexdigest()
 
+    def identity(self) -> dict[str, Any]:
+        """All that the pairs depend on."""
+        return {
+            "content": self.content_hash(),
+            "json": self._is_json,
+            "fields": [self.config.source_field, self.config.target_field],
+            "on_bad_line": self.on_bad_line,
+            "reverse": self.reverse,
+        }
+
+    @property
+    def _is_json(self) -> bool:
+        return self.paths[0].name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
     def __iter__(self) -> Iterator[Pair]:
         self.skipped = Counter()
         if len(self.paths) == 2:
             rows = self._parallel()
         else:
-            name = self.paths[0].name.removesuffix(".gz")
-            rows = self._single(self._json_pair if name.endswith((".jsonl", ".ndjson")) else _tsv_pair)
+            rows = self._single(self._json_pair if self._is_json else _tsv_pair)
         for pair in rows:
             yield Pair(pair.target, pair.source) if self.reverse else pair
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,12 @@ from regard.errors import DataError
 from regard.training.files import partial_path, publish, remove_leftovers
 from regard.translation.config import DataConfig
 from regard.translation.corpus import Corpus, Pair
-from regard.translation.vocabulary import Vocabulary
+from regard.translation.vocabularies import Vocabularies
 
 _FORMAT = 1
 _BLOCK = 8192  # pairs encoded at a time
+_REPORT_EVERY = 10.0  # seconds
 SIDES = ("source", "target")
-
-
-class Vocabularies(NamedTuple):
-    """The source's and the target's; the same object where they share one."""
-
-    source: Vocabulary
-    target: Vocabulary
 
 
 class EncodedCorpus:
@@ -80,8 +75,10 @@ def encode_corpus(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
-        meta = _write(corpus, vocabularies, data, partial, threads)
-        publish(partial, directory)
+        meta = _write(corpus, vocabularies, data, partial, threads, report)
+        if not _complete(directory):  # another run may have made it meanwhile
+            shutil.rmtree(directory, ignore_errors=True)
+            publish(partial, directory)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     report(f"encoded {corpus.name}: {meta['pairs']:,} pairs{_left_out(meta)}")
@@ -91,11 +88,9 @@ def encode_corpus(
 def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig) -> str:
     parts = {
         "format": _FORMAT,
-        "content": corpus.content_hash(),
-        "kind": [path.suffixes for path in corpus.paths],
-        "fields": [corpus.config.source_field, corpus.config.target_field],
+        "corpus": corpus.identity(),
         "vocabularies": [vocabulary.fingerprint() for vocabulary in vocabularies],
-        "settings": data.model_dump(include={"reverse", "max_words", "max_tokens", "on_bad_line"}),
+        "settings": data.model_dump(include={"max_words", "max_tokens"}),
     }
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
@@ -110,7 +105,12 @@ def _complete(directory: Path) -> bool:
 
 
 def _write(
-    corpus: Corpus, vocabularies: Vocabularies, data: DataConfig, directory: Path, threads: int
+    corpus: Corpus,
+    vocabularies: Vocabularies,
+    data: DataConfig,
+    directory: Path,
+    threads: int,
+    report: Callable[[str], None],
 ) -> dict[str, Any]:
     """Write the ids, the offsets and the meta file; memory holds one block of pairs."""
     dtype = np.dtype(np.uint16 if max(map(len, vocabularies)) <= 1 << 16 else np.uint32)
@@ -118,6 +118,7 @@ def _write(
     files = {name: (directory / name).open("wb") for name in names}
     pairs = too_long = 0
     ends = [0, 0]
+    reported = time.monotonic()
     try:
         for side in SIDES:
             files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
@@ -130,6 +131,9 @@ def _write(
             few = [i for i in range(len(kept)) if _few_pieces(encoded[0][i], encoded[1][i], data.max_tokens)]
             too_long += len(block) - len(few)
             pairs += len(few)
+            if time.monotonic() - reported > _REPORT_EVERY:
+                reported = time.monotonic()
+                report(f"encoding {corpus.name}: {pairs:,} pairs so far")
             for number, side in enumerate(SIDES):
                 sentences = [encoded[number][i] for i in few]
                 ends[number] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[number], dtype)

@@ -158,7 +158,9 @@ class Shape(Settings):
 def test_a_choice_between_tables_keeps_its_tag_out_of_the_key():
     with pytest.raises(ConfigError, match=r"no setting shape\.sid; choose from kind, side\. Did you mean 'side'\?"):
         validate(Shape, {"shape": {"kind": "square", "sid": 2}})
-    with pytest.raises(ConfigError, match=r"^shape\.kind = 'squar' cannot be used: it should be 'round', 'square'\. Did"):
+    with pytest.raises(
+        ConfigError, match=r"^shape\.kind = 'squar' cannot be used: it should be 'round', 'square'\. Did"
+    ):
         validate(Shape, {"shape": {"kind": "squar"}})
 
 

@@ -1,0 +1,109 @@
+"""``regard evaluate``: BLEU, chrF and loss of one model or several on the same sentences."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.translation.evaluation import Evaluation
+
+
+def evaluate(
+    *words: str,
+    target: Path | None = None,
+    beam: int = 5,
+    alpha: float = 1.0,
+    by_length: Annotated[bool, Parameter(negative="")] = False,
+    json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    plot: Path | None = None,
+    output: Path | None = None,
+) -> None:
+    """Measure models on a test set: regard evaluate MODEL [MODEL...] DATA
+
+    Parameters
+    ----------
+    words
+        Models (names or run directories), then the data: a TSV or JSON-lines file of pairs, or the source's text file.
+    target
+        The references' text file, where DATA holds the source sentences alone.
+    beam
+        Hypotheses kept at every step; 1 is greedy.
+    alpha
+        Weight of the length penalty; 0 ranks by probability alone.
+    by_length
+        Show BLEU by the length of the source, in steps of ten words.
+    json_
+        Print a JSON object a model.
+    plot
+        Draw the curves of BLEU by length, of all models in one figure: .png, .svg or .pdf.
+    output
+        Write the translations here, a line each (for one model).
+    """
+    if len(words) < 2:
+        raise InputError("regard evaluate needs a model and data: regard evaluate runs/mine test.tsv")
+    *models, data = words
+    if output is not None and len(models) > 1:
+        raise InputError(f"--output holds the translations of one model; {len(models)} are given")
+    if plot is not None:
+        from regard.show.figures import checked_path
+
+        checked_path(plot)
+    from regard.cli.pairs import read_pairs
+    from regard.translation.evaluation import evaluate as measure
+    from regard.translation.evaluation import plot_by_length
+    from regard.translation.translator import Translator
+
+    pairs = read_pairs(Path(data), target)
+    found = {}
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        for name in models:
+            translator = Translator.load(name)
+            bar = progress.add_task(name, total=len(pairs))
+            done = partial(_advance, progress, bar)
+            found[name] = measure(translator, pairs, beam=beam, alpha=alpha, report=done)
+    if output is not None:
+        from regard.training.files import write_text
+
+        write_text(output, "".join(f"{line}\n" for line in found[models[0]].translations))
+    for name, evaluation in found.items():
+        if json_:
+            sys.stdout.write(
+                json.dumps({"model": name, "beam": beam, **evaluation.to_json()}, ensure_ascii=False) + "\n"
+            )
+    if not json_:
+        _show(found, by_length)
+    if plot is not None:
+        plot_by_length(found, plot)
+        sys.stderr.write(f"wrote {plot}\n")
+
+
+def _advance(progress: Progress, bar: TaskID, completed: int) -> None:
+    progress.update(bar, completed=completed)
+
+
+def _show(found: dict[str, Evaluation], by_length: bool) -> None:
+    console = Console()
+    table = Table(*("model", "sentences", "BLEU", "chrF", "loss"))
+    for name, e in found.items():
+        table.add_row(name, str(e.sentences), f"{e.bleu:.2f}", f"{e.chrf:.2f}", f"{e.loss:.4f}")
+    console.print(table)
+    if by_length:
+        lengths = sorted({(b.first, b.last, b.sentences) for e in found.values() for b in e.buckets})
+        table = Table("words", "sentences", *(f"BLEU {name}" for name in found))
+        for first, last, count in lengths:
+            scores = ({b.first: b.bleu for b in e.buckets}[first] for e in found.values())
+            table.add_row(f"{first}-{last}", str(count), *(f"{score:.2f}" for score in scores))
+        console.print(table)
+    for name, signature in next(iter(found.values())).signatures.items():
+        console.print(f"{name}: {signature}", soft_wrap=True, highlight=False)

@@ -1,0 +1,274 @@
+"""Additive scores on the CPU: a multiplication and a division for each (query, key, column), no tanh.
+
+With p = e^{2(q + k)} = E_q E_k, where E_q = e^{2q} and E_k = e^{2k} are computed once a row, and s = 1 / (1 + p):
+
+    tanh(q + k) = (p - 1) / (p + 1) = 1 - 2 s,          1 - tanh^2 = 4 s (1 - s).
+
+The first form keeps score = sum_d v_d tanh(q_d + k_d) from becoming the small difference of two large sums, as
+sum_d v_d - 2 sum_d v_d s would be. Nothing of size queries x keys x width exists: the backward pass computes s again.
+The lanes of a vector run along the width.
+
+A row beyond ``limit`` (or with a NaN) would overflow; the kernels report that they met one, and what they return for
+pairs with such a row is finite but meaningless: the caller computes those pairs another way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from regard.kernels.lanes import BYTES, exp, lesser, load, outside, splat, store, store_sums, where_less
+from regard.kernels.threads import share
+
+_LIMIT = {np.dtype(np.float32): 43.0, np.dtype(np.float64): 350.0}  # e^{2 limit} and e^{-2 limit} are normal numbers
+_HUGE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}  # (_HUGE - 1) / (_HUGE + 1) is 1
+_TILE_BYTES = 16384  # half of a usual first-level cache: the keys that stay there while all queries pass
+_KEYS_AT_ONCE = 64  # backward: keys whose sums stay in the first-level cache while all queries pass
+
+_compile: Any = njit(nogil=True, cache=True, error_model="numpy")
+_inline: Any = njit(nogil=True, error_model="numpy", forceinline=True)
+
+
+def limit(dtype: np.dtype[Any]) -> float:
+    """The largest |query| and |key| that the kernels compute exactly."""
+    return _LIMIT[dtype]
+
+
+def scores(query: np.ndarray, key: np.ndarray, v: np.ndarray, threads: int) -> tuple[np.ndarray, bool]:
+    """Scores (b, q, k) of contiguous query (b, q, d), key (b, k, d) and v (d,), all of one dtype.
+
+    The second result says that some row is beyond ``limit``: the scores of its pairs are not to be used.
+    """
+    (b, q, d), k = query.shape, key.shape[1]
+    out = np.empty((b, q, k), query.dtype)
+    numbers = np.array([_LIMIT[query.dtype], _HUGE[query.dtype]], query.dtype)
+    tile = int(min(max(_TILE_BYTES // (max(d, 1) * query.itemsize) // 4 * 4, 4), 64))
+    rows = (query.reshape(b * q, d), key.reshape(b * k, d))
+    beyond = share(b * -(-k // tile), b * q * k * d, threads, _forward, (*rows, v, out.reshape(-1), b, tile, numbers))
+    return out, any(beyond)
+
+
+def gradients(
+    grad: np.ndarray,
+    strides: tuple[int, ...],
+    query: np.ndarray,
+    key: np.ndarray,
+    v: np.ndarray,
+    wanted: tuple[bool, bool, bool],
+    threads: int,
+) -> tuple[tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None], bool]:
+    """Gradients of query, key and v, None where not wanted; and whether some row is beyond ``limit``.
+
+    ``grad`` is the memory that the gradient of the scores lies in, 1-D, with its three ``strides`` in elements.
+    """
+    (b, q, d), k, dtype = query.shape, key.shape[1], query.dtype
+    grad_query = np.empty((b * q, d), dtype) if wanted[0] else None
+    grad_key = np.empty((b * k, d), dtype) if wanted[1] else None
+    grad_v = np.zeros((b, d), dtype) if wanted[2] else None
+    numbers = np.array([_LIMIT[dtype], _HUGE[dtype]], dtype)
+    block = BYTES // dtype.itemsize
+    rows = (query.reshape(b * q, d), key.reshape(b * k, d))
+    args = (grad, strides, *rows, v, grad_query, grad_key, grad_v, b, numbers)
+    beyond = share(b * -(-d // block), b * q * k * d, threads, _backward, args)
+    return (
+        None if grad_query is None else grad_query.reshape(query.shape),
+        None if grad_key is None else grad_key.reshape(key.shape),
+        None if grad_v is None else grad_v.sum(0, dtype=np.float64).astype(dtype),
+    ), any(beyond)
+
+
+@_compile
+def _exponentials(rows, first, count, left, scale, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
+    """e^(scale * x) for x in rows[first : first + count, left : left + scale.size], columns that are not there e^0.
+
+    The vector ``j`` of row ``i`` goes to ``out[i * row_step + j * vector_step]``. Returns whether a number was beyond
+    the limit; such a number is brought back to it.
+    """
+    lanes, width = BYTES // rows.itemsize, scale.size
+    flat = rows.reshape(-1)
+    last = np.zeros(width, rows.dtype)
+    present = min(width, rows.shape[1] - left)
+    top, zero = splat(numbers[0]), splat(rows.dtype.type(0))
+    beyond = False
+    for i in range(count):
+        source, start = flat, (first + i) * rows.shape[1] + left
+        if present < width:
+            for j in range(present):
+                last[j] = flat[start + j]
+            source, start = last, 0
+        for j in range(width // lanes):
+            x = load(source, start + j * lanes)
+            if outside(x, top):
+                beyond = True
+                x = zero - lesser(zero - lesser(x, top), top)
+            store(out, i * row_step + j * vector_step, exp(x * load(scale, j * lanes)))
+    return beyond
+
+
+@_compile
+def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ignore[no-untyped-def]
+    """The scores of units [first, stop); a unit is one batch entry's next ``tile`` keys with all of its queries."""
+    lanes = BYTES // v.itemsize
+    n_queries, n_keys = query.shape[0] // batch, key.shape[0] // batch
+    tiles = -(-n_keys // tile)
+    width, row = -(-v.size // lanes) * lanes, tile * lanes
+    weight, scale = np.zeros(width, v.dtype), np.full(width, 2, v.dtype)
+    weight[: v.size] = v
+    e_query, e_key = np.empty(n_queries * width, v.dtype), np.ones(tile * width, v.dtype)
+    line = np.empty(tile, v.dtype)
+    one, zero, huge = splat(v.dtype.type(1)), splat(v.dtype.type(0)), splat(numbers[1])
+    beyond, current = False, -1
+    for unit in range(first, stop):
+        b, m0 = unit // tiles, unit % tiles * tile
+        if b != current:
+            beyond |= _exponentials(query, b * n_queries, n_queries, 0, scale, numbers, e_query, width, lanes)
+            current = b
+        present = min(tile, n_keys - m0)
+        beyond |= _exponentials(key, b * n_keys + m0, present, 0, scale, numbers, e_key, lanes, row)
+        for n in range(n_queries):
+            for m in range(0, present, 4):
+                s0 = s1 = s2 = s3 = zero
+                for j in range(width // lanes):
+                    a, w, at = load(e_query, n * width + j * lanes), load(weight, j * lanes), j * row + m * lanes
+                    p0, p1 = a * load(e_key, at), a * load(e_key, at + lanes)
+                    p2, p3 = a * load(e_key, at + 2 * lanes), a * load(e_key, at + 3 * lanes)
+                    p0, p1, p2, p3 = lesser(p0, huge), lesser(p1, huge), lesser(p2, huge), lesser(p3, huge)
+                    s0, s1 = s0 + w * (p0 - one) / (p0 + one), s1 + w * (p1 - one) / (p1 + one)
+                    s2, s3 = s2 + w * (p2 - one) / (p2 + one), s3 + w * (p3 - one) / (p3 + one)
+                store_sums(line, m, s0, s1, s2, s3)
+            at = (b * n_queries + n) * n_keys + m0
+            for m in range(present):
+                out[at + m] = line[m]
+    return beyond
+
+
+@_compile
+def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch, numbers, first, stop):  # type: ignore[no-untyped-def]
+    """The gradients of units [first, stop); a unit is one batch entry and the next vector's worth of d."""
+    lanes = BYTES // v.itemsize
+    n_queries, n_keys = query.shape[0] // batch, key.shape[0] // batch
+    blocks, groups = -(-v.size // lanes), -(-n_queries // 4)
+    query_step, key_step = groups * 4 * lanes, n_keys * lanes
+    most = min(blocks, stop - first)
+    # Each vector's worth of d lies together, so that it stays in the cache; its sums take its place.
+    of_query, of_key = np.ones(most * query_step, v.dtype), np.empty(most * key_step, v.dtype)
+    sum_query, sum_key = np.empty(query_step, v.dtype), np.empty(key_step, v.dtype)
+    sum_v = np.empty(lanes, v.dtype)
+    beyond, unit = False, first
+    while unit < stop:
+        b, left = unit // blocks, unit % blocks
+        count = min(blocks - left, stop - unit)
+        scale = np.full(count * lanes, 2, v.dtype)
+        columns = left * lanes
+        beyond |= _exponentials(query, b * n_queries, n_queries, columns, scale, numbers, of_query, lanes, query_step)
+        beyond |= _exponentials(key, b * n_keys, n_keys, columns, scale, numbers, of_key, lanes, key_step)
+        last = _last_group(grad, b * strides[0], strides, n_queries, n_keys)
+        for j in range(count):
+            at = j * query_step, j * key_step
+            _vector(
+                grad, b * strides[0], strides, last, of_query, at[0], of_key, at[1], sum_query, sum_key, sum_v, numbers
+            )
+            if grad_v is not None:
+                for d in range(min(lanes, v.size - (left + j) * lanes)):
+                    grad_v[b, (left + j) * lanes + d] = 2 * sum_v[d]
+        if grad_query is not None:
+            _write(grad_query, b * n_queries, n_queries, columns, v, of_query, count, query_step)
+        if grad_key is not None:
+            _write(grad_key, b * n_keys, n_keys, columns, v, of_key, count, key_step)
+        unit += count
+    return beyond
+
+
+@_compile
+def _last_group(grad, at, strides, n_queries, n_keys):  # type: ignore[no-untyped-def]
+    """The gradients of the last one to four queries; a query that the group lacks gets zeros."""
+    out = np.zeros((4, n_keys), grad.dtype)
+    for n in range((n_queries - 1) // 4 * 4, n_queries):
+        for m in range(n_keys):
+            out[n % 4, m] = grad[at + n * strides[1] + m * strides[2]]
+    return out.reshape(-1)
+
+
+@_inline
+def _vector(grad, grad_at, strides, last, of_query, query_at, of_key, key_at, sum_query, sum_key, sum_v, numbers):  # type: ignore[no-untyped-def]
+    """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
+    lanes = BYTES // sum_v.itemsize
+    n_keys, groups = sum_key.size // lanes, sum_query.size // (4 * lanes)
+    zero = splat(sum_v.dtype.type(0))
+    part_key, part_v, total_v = np.zeros_like(sum_key), np.empty_like(sum_v), np.zeros(lanes, np.float64)
+    sum_query[:], sum_key[:] = 0, 0
+    # Long sums are made of short ones, which is as accurate as adding in a tree.
+    for m0 in range(0, n_keys, _KEYS_AT_ONCE):
+        m1 = min(m0 + _KEYS_AT_ONCE, n_keys)
+        for group in range(groups):
+            at, start = group * 4 * lanes, grad_at + group * 4 * strides[1]
+            args = (of_query, query_at + at, of_key, key_at, part_key, sum_query, at, m0, m1, numbers)
+            if group < groups - 1:
+                store(part_v, 0, _four_queries(grad, start, strides[1], strides[2], *args))
+            else:
+                store(part_v, 0, _four_queries(last, 0, n_keys, 1, *args))
+            for i in range(lanes):
+                total_v[i] += part_v[i]
+            if group % 4 == 3 or group == groups - 1:
+                for m in range(m0 * lanes, m1 * lanes, lanes):
+                    store(sum_key, m, load(sum_key, m) + load(part_key, m))
+                    store(part_key, m, zero)
+    of_query[query_at : query_at + sum_query.size] = sum_query
+    of_key[key_at : key_at + sum_key.size] = sum_key
+    for i in range(lanes):
+        sum_v[i] = total_v[i]
+
+
+@_inline
+def _four_queries(  # type: ignore[no-untyped-def]
+    grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, numbers
+):
+    """Four queries with keys [m0, m1): adds g s (1 - s) for each query and key, and returns the sum of g (1/2 - s)."""
+    number, lanes = sum_query.dtype.type, BYTES // sum_query.itemsize
+    one, zero, half, small = splat(number(1)), splat(number(0)), splat(number(0.5)), splat(number(0.25))
+    huge = splat(numbers[1])
+    a0, a1 = load(of_query, query_at), load(of_query, query_at + lanes)
+    a2, a3 = load(of_query, query_at + 2 * lanes), load(of_query, query_at + 3 * lanes)
+    r0, r1, r2, r3 = start, start + row, start + 2 * row, start + 3 * row
+    total0 = total1 = total2 = total3 = total = zero
+    for middle in range(m0, m1, 8):
+        sum0 = sum1 = sum2 = sum3 = sum_v = zero
+        for m in range(middle, min(middle + 8, m1)):
+            e, c = load(of_key, key_at + m * lanes), m * column
+            g0, g1, g2, g3 = splat(grad[r0 + c]), splat(grad[r1 + c]), splat(grad[r2 + c]), splat(grad[r3 + c])
+            p0, p1, p2, p3 = a0 * e, a1 * e, a2 * e, a3 * e
+            p0, p1, p2, p3 = lesser(p0, huge), lesser(p1, huge), lesser(p2, huge), lesser(p3, huge)
+            s0, s1, s2, s3 = one / (p0 + one), one / (p1 + one), one / (p2 + one), one / (p3 + one)
+            # 1 - s is p s, which has more digits where s is close to 1
+            y0, y1 = where_less(p0, small, p0 * s0, one - s0), where_less(p1, small, p1 * s1, one - s1)
+            y2, y3 = where_less(p2, small, p2 * s2, one - s2), where_less(p3, small, p3 * s3, one - s3)
+            gs0, gs1, gs2, gs3 = g0 * s0, g1 * s1, g2 * s2, g3 * s3
+            w0, w1, w2, w3 = gs0 * y0, gs1 * y1, gs2 * y2, gs3 * y3
+            sum0, sum1, sum2, sum3 = sum0 + w0, sum1 + w1, sum2 + w2, sum3 + w3
+            sum_v = sum_v + (((half * g0 - gs0) + (half * g1 - gs1)) + ((half * g2 - gs2) + (half * g3 - gs3)))
+            store(part_key, m * lanes, load(part_key, m * lanes) + ((w0 + w1) + (w2 + w3)))
+        total0, total1, total2, total3 = total0 + sum0, total1 + sum1, total2 + sum2, total3 + sum3
+        total = total + sum_v
+    store(sum_query, at, load(sum_query, at) + total0)
+    store(sum_query, at + lanes, load(sum_query, at + lanes) + total1)
+    store(sum_query, at + 2 * lanes, load(sum_query, at + 2 * lanes) + total2)
+    store(sum_query, at + 3 * lanes, load(sum_query, at + 3 * lanes) + total3)
+    return total
+
+
+@_compile
+def _write(out, first, count, left, v, sums, vectors, vector_step):  # type: ignore[no-untyped-def]
+    """out[first : first + count, left:] = 4 v[left:] * sums, as many columns as there are."""
+    lanes = BYTES // v.itemsize
+    flat, width = out.reshape(-1), out.shape[1]
+    whole, four = min(vectors, (width - left) // lanes), splat(v.dtype.type(4))
+    for i in range(count):
+        start = (first + i) * width + left
+        for j in range(whole):
+            w = load(v, left + j * lanes)
+            store(flat, start + j * lanes, four * w * load(sums, i * lanes + j * vector_step))
+        for j in range(whole, vectors):
+            for d in range(width - left - j * lanes):
+                flat[start + j * lanes + d] = 4 * v[left + j * lanes + d] * sums[i * lanes + j * vector_step + d]

@@ -1,0 +1,62 @@
+"""Alignments that people made, and how far a model's are from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.errors import DataError
+
+Link = tuple[int, int]
+
+_LINK = re.compile(r"(\d+)([-p])(\d+)")
+
+
+class Gold(NamedTuple):
+    """Links of a sentence pair that are sure, and those that are at least possible (the sure ones among them)."""
+
+    sure: set[Link]
+    possible: set[Link]
+
+
+def read_gold(path: Path) -> list[Gold]:
+    """A line a pair: ``i-j`` is a sure link, ``ipj`` a possible one; source word first, from 0."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the gold alignments {path}: {error}") from None
+    return [parse_gold(line, f"{path}:{number}") for number, line in enumerate(lines, 1)]
+
+
+def parse_gold(line: str, where: str = "line") -> Gold:
+    """
+    >>> parse_gold("0-0 1p2")
+    Gold(sure={(0, 0)}, possible={(0, 0), (1, 2)})
+    """
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for word in line.split():
+        match = _LINK.fullmatch(word)
+        if match is None:
+            raise DataError(f"{where}: expected links such as 3-4 (sure) or 3p4 (possible), found {word!r}")
+        link = int(match[1]), int(match[3])
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return Gold(sure, possible)
+
+
+def alignment_error_rate(found: Iterable[Iterable[Link]], gold: Iterable[Gold]) -> float:
+    """1 - (|A∩S| + |A∩P|) / (|A| + |S|), Och and Ney 2003, section 6: 0 is best.
+
+    >>> alignment_error_rate([[(0, 0), (1, 1)]], [Gold({(0, 0)}, {(0, 0), (1, 1)})])
+    0.0
+    """
+    hits = size = 0
+    for links, (sure, possible) in zip(found, gold, strict=True):
+        answer = set(links)
+        hits += len(answer & sure) + len(answer & possible)
+        size += len(answer) + len(sure)
+    return 1 - hits / size if size else 0.0

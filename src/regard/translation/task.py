@@ -1,0 +1,111 @@
+"""Translation as the training loop sees it: corpora, vocabularies, model, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from sacrebleu.metrics.bleu import BLEU
+
+from regard.decoding import search
+from regard.training.order import Order
+from regard.training.task import Validation
+from regard.translation.batches import Pairs
+from regard.translation.config import TranslationConfig
+from regard.translation.corpus import Corpus, Pair
+from regard.translation.encoded import encode_corpus
+from regard.translation.model import TranslationModel, build_model
+from regard.translation.vocabularies import (
+    Vocabularies,
+    given_vocabularies,
+    learned_vocabularies,
+    store_vocabularies,
+    stored_vocabularies,
+)
+
+
+class TranslationTask:
+    """Learning to translate from pairs of sentences."""
+
+    def __init__(self, config: TranslationConfig) -> None:
+        self.config = config
+        data = config.data
+        self._train, self._validation = (
+            [Corpus(corpus, on_bad_line=data.on_bad_line, reverse=data.reverse) for corpus in corpora]
+            for corpora in (data.train, data.validation)
+        )
+        self.vocabularies: Vocabularies
+        self.examples: Pairs
+        self.held_out: Pairs
+
+    def prepare(self, run: Path, *, begun: bool, threads: int, report: Callable[[str], None]) -> None:
+        """Learn or load the vocabularies, encode the corpora; each is found made if it was made before."""
+        data, vocabulary = self.config.data, self.config.vocabulary
+        cache = Path(data.cache) if data.cache else run / "cache"
+        weights = [corpus.weight for corpus in data.train]
+        if begun:
+            self.vocabularies = stored_vocabularies(run, vocabulary)
+        else:
+            self.vocabularies = given_vocabularies(vocabulary) or learned_vocabularies(
+                self._train, weights, vocabulary, cache, report=report
+            )
+        everything = data.model_copy(update={"max_words": 0, "max_tokens": 0})  # a test leaves nothing out
+        train, held_out = (
+            [encode_corpus(c, self.vocabularies, limits, cache, threads=threads, report=report) for c in corpora]
+            for corpora, limits in ((self._train, data), (self._validation, everything))
+        )
+        self.examples, self.held_out = Pairs(train, weights), Pairs(held_out)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Digests of the corpora and vocabularies."""
+        corpora = (("data.train", self._train), ("data.validation", self._validation))
+        prints = {
+            f"{key}.{number}, the corpus": corpus.content_hash()
+            for key, several in corpora
+            for number, corpus in enumerate(several)
+        }
+        given = given_vocabularies(self.config.vocabulary) or self.vocabularies
+        for side, used, now in zip(("source", "target"), self.vocabularies, given, strict=True):
+            prints[f"the {side} vocabulary"] = used.fingerprint()
+            prints[f"vocabulary.{side}_file"] = now.fingerprint()
+        return prints
+
+    def save(self, run: Path) -> None:
+        """Write the vocabularies."""
+        store_vocabularies(self.vocabularies, run, self.config.vocabulary)
+
+    def build_model(self, generator: torch.Generator) -> TranslationModel:
+        """The model of the settings, for these vocabularies."""
+        source, target = map(len, self.vocabularies)
+        shared = self.config.vocabulary.shared
+        return build_model(self.config.model, source, target, shared=shared, generator=generator)
+
+    def validate(self, model: TranslationModel, device: torch.device) -> Validation:
+        """Loss in nats a piece, and BLEU (13a, cased) of the translations of the validation corpus."""
+        nll, tokens = 0.0, 0
+        found = [""] * len(self.held_out)
+        order = Order(examples=self.held_out, batch_tokens=self.config.training.batch_tokens, seed=0)
+        for share in order.shares():
+            batch = self.held_out.batch(share.rows).to(device)
+            loss = model(batch)
+            nll, tokens = nll + float(loss.nll), tokens + int(loss.tokens)
+            limits = [2 * length + 10 for length in batch.source_lengths.tolist()]
+            state = model.start(batch.source, batch.source_lengths)
+            best = search(model, state, limits, beam=self.config.validation.beam)
+            for row, hypotheses in zip(share.rows.tolist(), best, strict=True):
+                found[row] = self.vocabularies.target.decode(hypotheses[0].words)
+        bleu = BLEU().corpus_score(found, [[pair.target for pair in self._texts]])
+        samples = [
+            {"source": pair.source, "reference": pair.target, "model": text}
+            for pair, text in zip(self._texts[: self.config.validation.samples], found, strict=False)
+        ]
+        return Validation({"loss": nll / tokens, "bleu": bleu.score}, samples)
+
+    @cached_property
+    def _texts(self) -> list[Pair]:
+        """The validation pairs as the vocabularies see them, row for row with ``held_out``."""
+        source, target = self.vocabularies
+        cleaned = (Pair(source.clean(p.source), target.clean(p.target)) for c in self._validation for p in c)
+        return [pair for pair in cleaned if pair.source and pair.target]

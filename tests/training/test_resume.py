@@ -170,16 +170,17 @@ def test_a_damaged_checkpoint_is_named(half, file):
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(whole, tmp_path, monkeypatch):
     run = tmp_path / "run"
-    full = OSError(28, "No space left on device")
-    with monkeypatch.context() as patch:
-        publish = checkpoint.publish
-        patch.setattr(
-            checkpoint, "publish", lambda p, q: publish(p, q) if q.name < "00000008" else (_ for _ in ()).throw(full)
-        )
-        with pytest.raises(
-            CheckpointError, match=r"of update 8 cannot be written: .*No space left.* update 6 is complete"
-        ):
-            train(settings(run))
+    publish = checkpoint.publish
+
+    def full(partial, path):
+        if path.name == "00000008":
+            raise OSError(28, "No space left on device")
+        publish(partial, path)
+
+    monkeypatch.setattr(checkpoint, "publish", full)
+    with pytest.raises(CheckpointError, match=r"update 8 cannot be written: .*No space left.* of update 6 is complete"):
+        train(settings(run))
+    monkeypatch.undo()
     train(settings(run), resume=True)
     assert_same_run(run, whole)
 

@@ -217,6 +217,7 @@ def test_nothing_in_nothing_out(shape: tuple[int, ...]) -> None:
     assert scores.shape == shape[:3]
     assert (scores == 0).all()
     assert [g.shape for g in torch.autograd.grad(scores.sum(), tensors)] == [x.shape for x in tensors]
+    assert additive_scores(tensors[0][:, None], tensors[1][:, None], tensors[2]).shape == (shape[0], 1, *shape[1:3])
 
 
 def test_rows_that_do_not_lie_together() -> None:

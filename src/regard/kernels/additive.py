@@ -40,10 +40,10 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     shape = (*batch, query.shape[-2], key.shape[-2])
     if query.ndim != 3 or query.shape[:-2] != key.shape[:-2]:
         if math.prod(key.shape[:-2]) == 1:  # the same keys for every query: one batch entry, no copies
-            query, key = query.reshape(1, -1, query.shape[-1]), key.reshape(1, *key.shape[-2:])
+            query, key = query.flatten(0, -2)[None], key.reshape(1, *key.shape[-2:])
         else:
-            query = query.expand(*batch, -1, -1).reshape(-1, *query.shape[-2:])
-            key = key.expand(*batch, -1, -1).reshape(-1, *key.shape[-2:])
+            query = query.expand(*batch, -1, -1).reshape(math.prod(batch), *query.shape[-2:])
+            key = key.expand(*batch, -1, -1).reshape(math.prod(batch), *key.shape[-2:])
     scores: Tensor = _scores(query.to(dtype), key.to(dtype), v.to(dtype))
     return scores if scores.shape == shape else scores.reshape(shape)
 

@@ -191,7 +191,7 @@ def _last_group(grad, at, strides, n_queries, n_keys):  # type: ignore[no-untype
     return out.reshape(-1)
 
 
-@_inline
+@_compile
 def _vector(grad, grad_at, strides, last, of_query, query_at, of_key, key_at, sum_query, sum_key, sum_v, numbers):  # type: ignore[no-untyped-def]
     """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
     lanes = BYTES // sum_v.itemsize

@@ -70,7 +70,6 @@ def batch(sentences: int, words: int, *, spread: int = 0) -> Batch:
 def joey_weights(ours: TranslationModel) -> dict[str, Tensor]:
     """This package's weights under JoeyNMT's names: the two then compute the same."""
     w = ours.state_dict()
-    ih, ih_bias = w["encoder.inputs.0.weight"].chunk(2), w["encoder.inputs.0.bias"].chunk(2)
     query, key = w["decoder.attention.score.W.weight"].split([256, 512], 1)
     named = {
         "src_embed.lut.weight": w["source_embedding.weight"],
@@ -89,10 +88,9 @@ def joey_weights(ours: TranslationModel) -> dict[str, Tensor]:
         "decoder.bridge_layer.bias": w["decoder.first.bias"],
     }
     for direction, tail in enumerate(("l0", "l0_reverse")):
-        named[f"encoder.rnn.weight_ih_{tail}"] = ih[direction]
-        named[f"encoder.rnn.bias_ih_{tail}"] = ih_bias[direction]
-        named[f"encoder.rnn.weight_hh_{tail}"] = w[f"encoder.cells.0.{direction}.weight"]
-        named[f"encoder.rnn.bias_hh_{tail}"] = w[f"encoder.cells.0.{direction}.bias"]
+        for theirs, layer in (("ih", "inputs"), ("hh", "cell")):
+            for part in ("weight", "bias"):
+                named[f"encoder.rnn.{part}_{theirs}_{tail}"] = w[f"encoder.layers.0.{direction}.{layer}.{part}"]
     return {name: tensor.detach().clone() for name, tensor in named.items()}
 
 

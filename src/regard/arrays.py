@@ -168,6 +168,7 @@ __all__ = [
     "boolean",
     "broadcast_shapes",
     "cast",
+    "is_numpy_array",
     "is_torch_array",
     "numbers",
     "to_array",

@@ -24,6 +24,13 @@ def problem(chance):
     return draw(WORDS, WIDTH), draw(VOCABULARY, WIDTH), draw(VOCABULARY), target
 
 
+@pytest.fixture(params=["kernel", "plain torch"])
+def way(request, monkeypatch):
+    if request.param == "plain torch":
+        monkeypatch.setattr(output, "has_kernels", lambda *_: False)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [1, 10, WORDS, 100])
 def test_equals_cross_entropy_whatever_the_chunk(problem, monkeypatch, label_smoothing, rows):
@@ -52,11 +59,34 @@ def test_only_the_objective_has_a_gradient(problem):
 
 
 def test_no_gradients_are_made_when_none_are_wanted(problem, monkeypatch):
-    monkeypatch.setattr(torch.Tensor, "addmm_", lambda *_: pytest.fail("made a gradient"))
+    monkeypatch.setattr(torch, "mm", lambda *_, **__: pytest.fail("made a gradient"))
     with torch.no_grad():
         cross_entropy(*problem)
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("vocabulary", range(2, 20))
+def test_every_width_of_vocabulary(vocabulary, chance):
+    features = torch.randn(3, 2, generator=chance).requires_grad_()
+    weight, target = torch.randn(vocabulary, 2, generator=chance), torch.tensor([0, 1, vocabulary - 1])
+    objective, _ = cross_entropy(features, weight, torch.zeros(vocabulary), target, label_smoothing=0.3)
+    expected = F.cross_entropy(features @ weight.T, target, label_smoothing=0.3, reduction="sum")
+    torch.testing.assert_close(objective, expected)
+    for got, want in zip(*(torch.autograd.grad(loss, features) for loss in (objective, expected)), strict=True):
+        torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("word", range(9))
+def test_what_is_not_finite_shows_in_the_loss(bad, word):
+    weight = torch.zeros(9, 1)
+    weight[word] = bad
+    _, nll = cross_entropy(torch.ones(1, 1), weight, torch.zeros(9), torch.tensor([4]))
+    assert not nll.isfinite() or (bad == -torch.inf and word != 4)
+
+
+@pytest.mark.usefixtures("way")
 def test_scores_far_from_zero_stay_finite():
     weight = torch.tensor([[1e4], [-1e4]], requires_grad=True)
     objective, nll = cross_entropy(torch.ones(2, 1), weight, torch.zeros(2), torch.tensor([0, 1]))

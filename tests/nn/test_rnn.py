@@ -6,7 +6,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import UnknownName
-from regard.nn.rnn import CELLS, Encoder
+from regard.nn.cells import CELLS
+from regard.nn.rnn import Encoder
 
 TIME, BATCH, WIDTH = 5, 3, 4
 
@@ -75,12 +76,9 @@ def from_twin(twin, layers, directions):
     for layer in range(layers):
         for direction in range(directions):
             tail = f"l{layer}" + ("_reverse" if direction else "")
-            weights[f"cells.{layer}.{direction}.weight"] = ours(getattr(twin, f"weight_hh_{tail}"))
-            weights[f"cells.{layer}.{direction}.bias"] = ours(getattr(twin, f"bias_hh_{tail}"))
-        tails = [f"l{layer}", f"l{layer}_reverse"][:directions]
-        for ours_name, theirs in (("weight", "weight_ih"), ("bias", "bias_ih")):
-            parts = [ours(getattr(twin, f"{theirs}_{tail}")) for tail in tails]
-            weights[f"inputs.{layer}.{ours_name}"] = torch.cat(parts)
+            for name in ("weight", "bias"):
+                weights[f"layers.{layer}.{direction}.cell.{name}"] = ours(getattr(twin, f"{name}_hh_{tail}"))
+                weights[f"layers.{layer}.{direction}.inputs.{name}"] = ours(getattr(twin, f"{name}_ih_{tail}"))
     return weights
 
 

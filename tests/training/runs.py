@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from regard.training.checkpoint import Checkpoints
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 TIMINGS = {"seconds", "waited", "data_wait"}
 
 
@@ -49,15 +49,16 @@ def write_config(path, values):
     return path
 
 
-def toy(*arguments, processes=1, **environment):
+def toy(*arguments, processes=1, restarts=0, **environment):
     """Run the toy task as a command."""
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    source = str(HERE.parent.parent / "src")
-    variables = {**os.environ, "PYTHONPATH": source, "COLUMNS": "200", **environment}
+        command += ["--max-restarts", str(restarts)]
+        environment = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", **environment}
+    variables = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **environment}
     return subprocess.run(
-        [*command, str(HERE / "toy_task.py"), *map(str, arguments)],
+        [*command, "-m", "tests.training.toy_task", *map(str, arguments)],
         env=variables,
         capture_output=True,
         text=True,

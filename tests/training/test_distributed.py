@@ -6,12 +6,12 @@ import json
 
 import pytest
 import torch
-from runs import assert_same_run, log, tensors, toy, write_config
-from toy_task import settings
 
 from regard.training import train
 from regard.training.config import TrainingConfig
 from regard.training.distributed import join
+from tests.training.runs import assert_same_run, log, tensors, toy, write_config
+from tests.training.toy_task import settings
 
 CHANGES = {"updates": 12, "batch_tokens": 6}  # so small that some batches have fewer rows than processes
 
@@ -46,11 +46,12 @@ def test_two_processes_are_one_with_twice_the_batch(two, tmp_path):
 
 
 def test_two_processes_go_on_bit_for_bit(two, tmp_path):
-    """Ctrl-C reaches the second process alone; both stop after the same update, and both random states return."""
+    """The second process is killed and both are restarted; then Ctrl-C reaches the second alone, and both stop."""
     run = tmp_path / "run"
     config = write_config(tmp_path / "run.toml", toy_settings(run))
-    stopped = toy(config, processes=2, TOY_INTERRUPT_AT="5", TOY_RANK="1")
-    assert "stopped after update 5" in stopped.stderr
+    stopped = toy(config, processes=2, restarts=1, TOY_KILL_AT="6", TOY_INTERRUPT_AT="9", TOY_RANK="1")
+    assert "going on after update 4" in stopped.stderr
+    assert "stopped after update 9" in stopped.stderr
     resumed = toy(config, "--resume", processes=2)
     assert resumed.returncode == 0, resumed.stderr
     assert_same_run(run, two)

@@ -8,9 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from runs import log
 from safetensors.torch import load_file
-from toy_task import ToyConfig, ToyTask, settings
 
 from regard.errors import ConfigError
 from regard.training import train
@@ -20,6 +18,8 @@ from regard.training.feed import Feed, groups
 from regard.training.order import Order, Position
 from regard.training.schedule import learning_rate
 from regard.training.task import Validation
+from tests.training.runs import log
+from tests.training.toy_task import ToyConfig, ToyTask, settings
 
 
 def without_dropout(run, **training):

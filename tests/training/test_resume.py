@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 import torch
-from runs import assert_same_run, log, tensors, toy, write_config
-from toy_task import settings
 
 from regard.errors import CheckpointError, TrainingError
-from regard.training import train
-from regard.training.checkpoint import Checkpoints
+from regard.training import checkpoint, train
+from regard.training.checkpoint import Checkpoints, State
+from tests.training.runs import assert_same_run, log, tensors, toy, write_config
+from tests.training.toy_task import settings
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +166,44 @@ def test_a_damaged_checkpoint_is_named(half, file):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(CheckpointError, match=file.replace(".", r"\.")):
         train(settings(half), resume=True)
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(whole, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    publish = checkpoint.publish
+
+    def full(partial, path):
+        if path.name == "00000008":
+            raise OSError(28, "No space left on device")
+        publish(partial, path)
+
+    monkeypatch.setattr(checkpoint, "publish", full)
+    with pytest.raises(CheckpointError, match=r"update 8 cannot be written: .*No space left.* of update 6 is complete"):
+        train(settings(run))
+    monkeypatch.undo()
+    train(settings(run), resume=True)
+    assert_same_run(run, whole)
+
+
+def test_the_same_update_can_be_saved_again_without_a_moment_of_none(tmp_path):
+    """An interrupt before a validation saves that update; the validation after resuming saves it again."""
+    checkpoints = Checkpoints(tmp_path)
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for since_best in range(3):
+        checkpoints.save(State(update=6, since_best=since_best), model, optimizer, {})
+        assert checkpoints.latest().since_best == since_best
+        checkpoints.prune(set())
+        assert len(list((tmp_path / "checkpoints").iterdir())) == 1
+    assert checkpoints.updates() == [6]
+
+
+def test_a_run_directory_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"file/run cannot be made: Not a directory"):
+        train(settings(tmp_path / "file" / "run"))
+    with pytest.raises(CheckpointError, match=r"file is a file; a run needs a directory"):
+        train(settings(tmp_path / "file"))
 
 
 def test_a_loss_that_is_not_finite_ends_it(tmp_path):

@@ -84,9 +84,10 @@ class ToyModel(nn.Module):
         if self.training:
             self.seen += 1
             torch.rand(1)  # a random state that moves even without dropout
-            if os.environ.get("TOY_KILL_AT") == str(int(self.seen)):
-                os.kill(os.getpid(), signal.SIGKILL)
             mine = os.environ.get("RANK", "0") == os.environ.get("TOY_RANK", "0")
+            first_life = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+            if mine and first_life and os.environ.get("TOY_KILL_AT") == str(int(self.seen)):
+                os.kill(os.getpid(), signal.SIGKILL)
             if mine and os.environ.get("TOY_INTERRUPT_AT") == str(int(self.seen)):
                 os.kill(os.getpid(), signal.SIGINT)
         before, after = batch.words[:, :-1], batch.words[:, 1:]
@@ -128,7 +129,7 @@ class ToyTask:
         return Validation(metrics, [{"source": "a", "model": "b"}])
 
 
-tasks.TASKS["toy"] = TaskPaths("toy_task:ToyConfig", "toy_task:ToyTask")
+tasks.TASKS["toy"] = TaskPaths("tests.training.toy_task:ToyConfig", "tests.training.toy_task:ToyTask")
 
 SETTINGS = {
     "task": "toy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_interrupted_building_leaves_nothing_and_is_begun_anew(corpus, tmp_path,
         with pytest.raises(KeyboardInterrupt):
             encode_corpus(corpus, VOCABULARIES, settings(), cache)
     assert list(cache.iterdir()) == []
-    leftover = cache / "pairs-0.partial-4194999"  # above the largest process number: its process is gone
+    leftover = cache / f"pairs-0.partial-{socket.gethostname()}-4194999"  # above the largest process number
     leftover.mkdir()
     encoded = encode_corpus(corpus, VOCABULARIES, settings(), cache)
     assert len(encoded) == 5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from regard.errors import InputError
@@ -69,9 +70,8 @@ def evaluate(
         for name in models:
             translator = Translator.load(name)
             bar = progress.add_task(name, total=len(pairs))
-            found[name] = measure(
-                translator, pairs, beam=beam, alpha=alpha, report=lambda n, bar=bar: progress.update(bar, completed=n)
-            )
+            done = partial(_advance, progress, bar)
+            found[name] = measure(translator, pairs, beam=beam, alpha=alpha, report=done)
     if output is not None:
         from regard.training.files import write_text
 
@@ -86,6 +86,10 @@ def evaluate(
     if plot is not None:
         plot_by_length(found, plot)
         sys.stderr.write(f"wrote {plot}\n")
+
+
+def _advance(progress: Progress, bar: TaskID, completed: int) -> None:
+    progress.update(bar, completed=completed)
 
 
 def _show(found: dict[str, Evaluation], by_length: bool) -> None:

@@ -14,14 +14,17 @@ current   s = f(s, y); c = attend(s)                                   Luong et 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import ConfigError, choose
-from regard.nn.rnn import CELLS, Cell, State
+from regard.nn.additive_looks import AdditiveLooks
+from regard.nn.cells import CELLS, Cell, State
+from regard.nn.deferred import DeferredLinear
 
 if TYPE_CHECKING:
     from regard.attention import Attended
@@ -93,6 +96,16 @@ class _Turn(NamedTuple):
     looks: tuple[Attended, ...]
 
 
+class _Layers(NamedTuple):
+    """What a step calls: the layers themselves, or stand-ins for the steps of one loop."""
+
+    cells: list[Callable[[Tensor, State], State]]
+    from_context: Any
+    from_feed: Any
+    readout: Callable[[Tensor], Tensor]
+    look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]]
+
+
 class Decoder(nn.Module):
     """A recurrent decoder that takes a context at every step.
 
@@ -130,8 +143,8 @@ class Decoder(nn.Module):
             )
         width = kind.gates * hidden_dim
         self.from_embedding = nn.Linear(embedding_dim, width)
-        if self.context_into_state:
-            self.from_context = nn.Linear(annotation_dim, width, bias=False)
+        into_state = attention is None or self.asked_by != "current"
+        self.from_context = nn.Linear(annotation_dim, width, bias=False) if into_state else None
         self.from_feed = nn.Linear(feature_dim, width, bias=False) if input_feeding else None
         self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
         self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
@@ -144,18 +157,17 @@ class Decoder(nn.Module):
             activation=readout,
         )
 
-    @property
-    def context_into_state(self) -> bool:
-        """Whether a step's context goes into its state."""
-        return self.attention is None or self.asked_by != "current"
-
     def start(self, annotations: Tensor, summary: Tensor, visible: Tensor | None = None) -> DecoderState:
         """Annotations (b, k, a), summary (b, a), visible (b, k): before the first word, one hypothesis a sentence.
 
         The first state is predicted from the summary (Bahdanau et al. 2015, app. A.2.2; for an LSTM's cell too, as in
         Xu et al. 2015, sec. 3.1.2).
         """
-        ready = self.from_context(summary[:, None]) if self.attention is None else self.attention.project(annotations)
+        annotations = annotations.contiguous()
+        if self.attention is not None:
+            ready = self.attention.project(annotations)
+        elif self.from_context is not None:
+            ready = self.from_context(summary[:, None])
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
         hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
@@ -163,7 +175,7 @@ class Decoder(nn.Module):
 
     def step(self, embedded: Tensor, state: DecoderState) -> tuple[Decoded, DecoderState]:
         """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""
-        turn = self._turn(self.from_embedding(embedded), state)
+        turn = self._turn(self.from_embedding(embedded), state, self._plain_layers())
         features = self.readout(self._top(turn.hidden), turn.context, embedded)
         feed = features if self.from_feed else None
         return Decoded(features, turn.looks), replace(state, hidden=turn.hidden, feed=feed, time=state.time + 1)
@@ -182,12 +194,14 @@ class Decoder(nn.Module):
         return self._one_by_one(embedded, products, state)
 
     def _one_by_one(self, embedded: Tensor, products: Tensor, state: DecoderState) -> Decoded:
+        layers = self._layers_of_a_loop(state.memory) if torch.is_grad_enabled() else self._plain_layers()
         turns, fed = [], []
-        for time, product in enumerate(products):
-            turn = self._turn(product[:, None], state)
+        for product in products:
+            turn = self._turn(product[:, None], state, layers)
             turns.append(turn)
             if self.from_feed is not None:
-                fed.append(self.readout(self._top(turn.hidden), turn.context, embedded[:, time : time + 1]))
+                both = torch.cat([self._top(turn.hidden), turn.context], -1)
+                fed.append(self.readout.activate(layers.readout(both)))
             state = replace(state, hidden=turn.hidden, feed=fed[-1] if fed else None, time=state.time + 1)
         looks = tuple(look for turn in turns for look in turn.looks)
         if fed:
@@ -195,24 +209,51 @@ class Decoder(nn.Module):
         shown = torch.cat([self._top(turn.hidden) for turn in turns], 1)
         return Decoded(self.readout(shown, torch.cat([turn.context for turn in turns], 1), embedded), looks)
 
-    def _turn(self, product: Tensor, state: DecoderState) -> _Turn:
+    def _turn(self, product: Tensor, state: DecoderState, layers: _Layers) -> _Turn:
         """One step, from the products of the words (b, w, gates * d)."""
         memory, hidden = state.memory, state.hidden
         if self.attention is None:
-            return _Turn(self._climb(product + memory.ready, hidden), _spread(memory.summary, product), ())
+            return _Turn(self._climb(product + memory.ready, hidden, layers), _spread(memory.summary, product), ())
         if self.asked_by == "previous":
-            context, look = self._look(self._top(hidden), state)
-            hidden = self._climb(product + self.from_context(context), hidden)
+            context, look = layers.look(self._top(hidden), state)
+            hidden = self._climb(product + layers.from_context(context), hidden, layers)
         elif self.asked_by == "between":
-            middle = self._cell(0).step(product, hidden)
-            context, look = self._look(middle[0], state)
-            hidden = self._cell(1).step(self.from_context(context), middle)
+            middle = layers.cells[0](product, hidden)
+            context, look = layers.look(middle[0], state)
+            hidden = layers.cells[1](layers.from_context(context), middle)
         else:
-            if self.from_feed is not None:
-                product = product + self.from_feed(state.feed)
-            hidden = self._climb(product, hidden)
-            context, look = self._look(self._top(hidden), state)
+            if state.feed is not None:
+                product = product + layers.from_feed(state.feed)
+            hidden = self._climb(product, hidden, layers)
+            context, look = layers.look(self._top(hidden), state)
         return _Turn(hidden, context, (look,))
+
+    def _plain_layers(self) -> _Layers:
+        return _Layers(
+            [self._cell(number).step for number in range(len(self.cells))],
+            self.from_context,
+            self.from_feed,
+            self.readout.linear,
+            self._look,
+        )
+
+    def _layers_of_a_loop(self, memory: Memory) -> _Layers:
+        """The same, with the gradients of what every step uses made once, after the loop."""
+        look = self._look
+        assert self.attention is not None
+        if AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
+            looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
+
+            def look(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
+                return self._gated(query, looks(query))
+
+        return _Layers(
+            [self._cell(number).series() for number in range(len(self.cells))],
+            None if self.from_context is None else DeferredLinear(self.from_context),
+            None if self.from_feed is None else DeferredLinear(self.from_feed),
+            DeferredLinear(self.readout.linear),
+            look,
+        )
 
     def _look(self, query: Tensor, state: DecoderState, *, steps: bool = False) -> tuple[Tensor, Attended]:
         """The context of each query (b, q, d), and the look it comes from.
@@ -222,18 +263,22 @@ class Decoder(nn.Module):
         assert self.attention is not None
         annotations, _, visible, ready = state.memory
         place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
-        look = self.attention(query, annotations, visible=visible, projected=ready, position=place)
+        return self._gated(
+            query, self.attention(query, annotations, visible=visible, projected=ready, position=place)
+        )
+
+    def _gated(self, query: Tensor, look: Attended) -> tuple[Tensor, Attended]:
         context: Tensor = look.context
         return (context if self.gate is None else torch.sigmoid(self.gate(query)) * context), look
 
-    def _climb(self, product: Tensor, hidden: State) -> State:
+    def _climb(self, product: Tensor, hidden: State, layers: _Layers) -> State:
         """The new states of all layers; product is the lowest one's input."""
         new: list[Tensor] = []
-        for layer in range(len(self.cells)):
-            cell = self._cell(layer)
+        parts = self._cell(0).parts
+        for layer, cell in enumerate(layers.cells):
             if layer:
-                product = self.between[layer - 1](self.dropout(new[-cell.parts]))
-            new += cell.step(product, hidden[layer * cell.parts : (layer + 1) * cell.parts])
+                product = self.between[layer - 1](self.dropout(new[-parts]))
+            new += cell(product, hidden[layer * parts : (layer + 1) * parts])
         return tuple(new)
 
     def _over_time(self, products: Tensor, state: DecoderState) -> Tensor:
@@ -272,7 +317,10 @@ class Readout(nn.Module):
 
     def forward(self, shown: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         parts = (shown, context, embedded) if self.takes_word else (shown, context)
-        hidden = self.linear(torch.cat(parts, -1))
+        return self.activate(self.linear(torch.cat(parts, -1)))
+
+    def activate(self, hidden: Tensor) -> Tensor:
+        """The features from what the linear layer gave."""
         if self.pieces == 1:
             return torch.tanh(hidden)
         return torch.maximum(*hidden.chunk(2, -1))

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.kernels import has_kernels
+
 CHUNK = 2**20
 """Logits held at a time: 4 MB of float32 stay in the cache from the product that makes them to the two that use them."""
 
@@ -63,34 +65,56 @@ def cross_entropy(
     return objective, nll
 
 
+def _kernel_losses(
+    held: Tensor, width: int, right: Tensor, smoothing: float, gradient: bool
+) -> tuple[Tensor, Tensor]:
+    from regard.kernels import cross_entropy as kernel
+
+    nll, spread = kernel.losses(held.numpy(), width, right.numpy(), smoothing, gradient, torch.get_num_threads())
+    return torch.from_numpy(nll), torch.from_numpy(spread)
+
+
+def _torch_losses(
+    held: Tensor, width: int, right: Tensor, smoothing: float, gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """-log p of the right words (n,), and the mean of -log p over all; with ``gradient``, logits become gradients."""
+    logits = held[:, :width]
+    total = logits.logsumexp(1)
+    nll, spread = total - logits.gather(1, right[:, None])[:, 0], total - logits.mean(1)
+    if gradient:
+        # The gradient by the logits is the softmax less the target distribution.
+        logits.sub_(total[:, None]).exp_().sub_(smoothing / width)
+        logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
+    return nll, spread
+
+
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float, training: bool
     ) -> tuple[Tensor, Tensor]:
-        rows = max(1, CHUNK // len(weight))
-        logits = features.new_empty(min(rows, len(features)), len(weight))
-        gradients = [torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)] if training else []
-        nll, spread = features.new_zeros(()), features.new_zeros(())
+        rows, width = max(1, CHUNK // len(weight)), len(weight)
+        losses = _kernel_losses if has_kernels(features) else _torch_losses
+        # Rows of logits have room up to whole lanes of the processor.
+        buffer = features.new_empty(min(rows, len(features)), -(-width // 8) * 8)
+        gradients = [torch.empty_like(part) for part in (features, weight, bias)] if training else []
+        nll, spread = [], []
         for begin in range(0, len(features), rows):
-            chunk, right = features[begin : begin + rows], target[begin : begin + rows, None]
-            scores = torch.addmm(bias, chunk, weight.t(), out=logits[: len(chunk)])
-            total = scores.logsumexp(1, keepdim=True)
-            nll += (total - scores.gather(1, right)).sum()
-            if smoothing:
-                spread += (total - scores.mean(1, keepdim=True)).sum()
+            chunk, right = features[begin : begin + rows], target[begin : begin + rows]
+            held = buffer[: len(chunk)]
+            logits = torch.addmm(bias, chunk, weight.t(), out=held[:, :width])
+            one, other = losses(held, width, right, smoothing, training)
+            nll.append(one)
+            spread.append(other)
             if training:
-                # The gradient of the objective by the logits is the softmax less the target distribution.
-                scores.sub_(total).exp_()
-                if smoothing:
-                    scores.sub_(smoothing / len(weight))
-                scores.scatter_add_(1, right, scores.new_full((), smoothing - 1).expand(right.shape))
-                torch.mm(scores, weight, out=gradients[0][begin : begin + rows])
-                gradients[1].addmm_(scores.t(), chunk)
-                gradients[2].add_(scores.sum(0))
+                # What were logits is now the gradient by them.
+                torch.mm(logits, weight, out=gradients[0][begin : begin + rows])
+                torch.addmm(gradients[1], logits.t(), chunk, beta=1 if begin else 0, out=gradients[1])
+                gradients[2] = logits.sum(0) + (gradients[2] if begin else 0)
         ctx.save_for_backward(*gradients)
-        ctx.mark_non_differentiable(nll)
-        return (1 - smoothing) * nll + smoothing * spread, nll
+        total = torch.cat(nll).sum()
+        ctx.mark_non_differentiable(total)
+        return (1 - smoothing) * total + smoothing * torch.cat(spread).sum(), total
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -10,6 +10,7 @@ checkpoints/00001200/
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,11 +82,19 @@ class Checkpoints:
 
     def updates(self) -> list[int]:
         """The updates of which there is a complete checkpoint, in order."""
-        return sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdigit())
+        return sorted({update for update, _ in self._entries()})
 
     def path(self, update: int) -> Path:
-        """The directory of one of them."""
-        return self.directory / f"{update:08d}"
+        """The directory of one of them: the latest, where the same update was written twice."""
+        return self._path(update, max((r for u, r in self._entries() if u == update), default=0))
+
+    def _entries(self) -> list[tuple[int, int]]:
+        """(update, revision) of every complete checkpoint, in order."""
+        names = (re.fullmatch(r"(\d+)(?:\.(\d+))?", path.name) for path in self.directory.glob("*"))
+        return sorted((int(name[1]), int(name[2] or 0)) for name in names if name)
+
+    def _path(self, update: int, revision: int) -> Path:
+        return self.directory / (f"{update:08d}.{revision}" if revision else f"{update:08d}")
 
     def latest(self) -> State | None:
         """The state of the latest checkpoint, if there is one."""
@@ -110,7 +119,8 @@ class Checkpoints:
     ) -> None:
         """Publish a checkpoint, and make ``last.safetensors`` and ``best.safetensors`` agree with it."""
         self.directory.mkdir(exist_ok=True)
-        path = self.path(state.update)
+        # A second checkpoint of the same update gets a name of its own: the first must last until it is there.
+        path = self._path(state.update, max((r + 1 for u, r in self._entries() if u == state.update), default=0))
         partial = partial_path(path)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
@@ -142,11 +152,13 @@ class Checkpoints:
     def prune(self, keep: set[int]) -> None:
         """Remove every checkpoint but the latest and those of ``keep``."""
         remove_leftovers(self.directory)
-        for update in self.updates()[:-1]:
-            if update not in keep:
+        entries = self._entries()
+        newest = dict(entries)  # the highest revision of each update
+        for update, revision in entries[:-1]:
+            if update not in keep or revision < newest[update]:
                 # Renamed first: a half-removed directory must not look like a checkpoint.
-                doomed = partial_path(self.path(update))
-                self.path(update).rename(doomed)
+                doomed = partial_path(self._path(update, revision))
+                self._path(update, revision).rename(doomed)
                 shutil.rmtree(doomed)
 
 

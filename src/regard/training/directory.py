@@ -44,7 +44,7 @@ class RunDirectory:
 
     def check_new(self) -> None:
         """Refuse a directory that holds a run, or anything else that is not ours."""
-        if self.facts_path.exists():
+        if self.begun:
             raise CheckpointError(
                 f"{self.path} already holds a run. Go on with it by --resume, choose another directory with "
                 f"--set run=..., or remove {self.path}."
@@ -60,14 +60,25 @@ class RunDirectory:
                 "Choose another directory with --set run=..., or empty it."
             )
 
+    @property
+    def begun(self) -> bool:
+        """Whether all that a run starts with is there."""
+        return self.facts_path.exists()
+
+    def make(self) -> None:
+        """Make the directory, or say why it cannot be made."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"the run directory {self.path} cannot be made: {error.strerror}.") from None
+
     def check_begun(self) -> None:
         """Refuse to resume where nothing was begun."""
-        if not self.facts_path.exists():
+        if not self.begun:
             raise CheckpointError(f"{self.path} holds no run to resume. Start it without --resume.")
 
     def begin(self, config: RunConfig, task: Task, facts: dict[str, Any]) -> None:
         """Write what the run is made of; run.json comes last, and says that all of it is there."""
-        self.path.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.path)
         task.save(self.path)
         write_text(self.config_path, render(config))

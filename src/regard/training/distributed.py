@@ -28,6 +28,8 @@ class Processes:
     world: int
     device: torch.device
     threads: int
+    restarted: bool = False
+    """whether torchrun started it again after a failure"""
 
     @property
     def first(self) -> bool:
@@ -80,7 +82,7 @@ def join(config: TrainingConfig) -> Iterator[Processes]:
             ) from error
     try:
         with _threads(threads), torch.random.fork_rng([device] if device.type == "cuda" else []):
-            yield Processes(rank, world, device, threads)
+            yield Processes(rank, world, device, threads, restarted=_variable("TORCHELASTIC_RESTART_COUNT", 0) > 0)
     finally:
         if ours:
             dist.destroy_process_group()

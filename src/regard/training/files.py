@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from pathlib import Path
 
 
@@ -37,24 +38,22 @@ def link(source: Path, path: Path) -> None:
 
 
 def publish(partial: Path, path: Path) -> None:
-    """Give a finished directory its name; from then on it is complete. What stood there before is replaced."""
+    """Give a finished directory its name, which must be free; from then on it is there, and complete."""
     for file in partial.iterdir():
         sync_file(file)
     sync_directory(partial)
-    if path.exists():
-        shutil.rmtree(path)
     os.rename(partial, path)
     sync_directory(path.parent)
 
 
 def partial_path(path: Path) -> Path:
-    """Where something is built before it gets its name; a leftover of a killed process is known by it."""
-    return path.with_name(f"{path.name}.partial-{os.getpid()}")
+    """Where something is built before it gets its name; it says which process of which machine builds it."""
+    return path.with_name(f"{path.name}.partial-{socket.gethostname()}-{os.getpid()}")
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what processes that are gone began in ``directory`` and never published."""
-    for leftover in directory.glob("*.partial-*"):
+    """Remove what processes of this machine that are gone began in ``directory`` and never published."""
+    for leftover in directory.glob(f"*.partial-{socket.gethostname()}-*"):
         owner = leftover.name.rpartition("-")[2]
         if owner.isdigit() and not _alive(int(owner)):
             if leftover.is_dir():
@@ -79,6 +78,8 @@ def sync_directory(path: Path) -> None:
 
 
 def _alive(process: int) -> bool:
+    if os.name != "posix":
+        return True  # asking with signal 0 would end the process there
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.errors import ConfigError, TrainingError
+from regard.errors import CheckpointError, ConfigError, TrainingError
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
@@ -277,10 +278,21 @@ class Trainer:
                 generators[f"random.{rank}.{name}"] = gathered
         if self.processes.first:
             self.state = replace(self.state, log_bytes=self.log.sync() if self.log else 0)
-            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
-            validated = [entry["update"] for entry in self.state.history]
-            self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
+            self._write(generators, averaged)
         self.saved_at = time.monotonic()
+
+    def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
+        validated = [entry["update"] for entry in self.state.history]
+        try:
+            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
+            self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
+        except (OSError, SafetensorError) as error:
+            saved = self.checkpoints.updates()
+            kept = f"that of update {saved[-1]} is complete" if saved else "there is none yet"
+            raise CheckpointError(
+                f"the checkpoint of update {self.state.update} cannot be written: {error}; {kept}. "
+                "Make room, then go on with --resume."
+            ) from error
 
     def _end(self) -> str:
         """Which limit has been reached, if one has."""

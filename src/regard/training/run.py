@@ -52,6 +52,8 @@ class _Run:
         self.task: Task = load(TASKS[config.task].task)(config)
 
     def to_the_end(self, *, resume: bool) -> RunResult:
+        # torchrun restarts processes with the command they had; what they had begun is gone on with.
+        resume = resume or (self.processes.restarted and self.directory.begun)
         if resume:
             self.directory.check_begun()
         elif self.processes.first:
@@ -70,7 +72,7 @@ class _Run:
     def _prepare(self, *, begun: bool) -> None:
         """The first process makes the data ready; then the others find it made."""
         if self.processes.first:
-            self.directory.path.mkdir(parents=True, exist_ok=True)
+            self.directory.make()
             self.task.prepare(
                 self.directory.path, begun=begun, threads=self.processes.threads, report=self.show.message
             )

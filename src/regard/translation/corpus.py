@@ -41,6 +41,7 @@ class Corpus:
         self.on_bad_line = on_bad_line
         self.reverse = reverse
         self.skipped: Counter[str] = Counter()
+        self._digest: tuple[list[tuple[int, int]], str] | None = None
         self.paths = [Path(p) for p in (config.path, config.source, config.target) if p]
         for path in self.paths:
             if not path.is_file():
@@ -52,7 +53,13 @@ class Corpus:
         return " + ".join(str(path) for path in self.paths)
 
     def content_hash(self) -> str:
-        """A digest of the files as they are on disk."""
+        """A digest of the files as they are on disk; read again only if they look changed."""
+        seen = [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in self.paths)]
+        if self._digest is None or self._digest[0] != seen:
+            self._digest = seen, self._read_digest()
+        return self._digest[1]
+
+    def _read_digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for path in self.paths:
             digest.update(f"{path.stat().st_size}:".encode())

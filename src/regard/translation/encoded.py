@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from regard.translation.vocabularies import Vocabularies
 
 _FORMAT = 1
 _BLOCK = 8192  # pairs encoded at a time
+_REPORT_EVERY = 10.0  # seconds
 SIDES = ("source", "target")
 
 
@@ -73,8 +75,10 @@ def encode_corpus(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
-        meta = _write(corpus, vocabularies, data, partial, threads)
-        publish(partial, directory)
+        meta = _write(corpus, vocabularies, data, partial, threads, report)
+        if not _complete(directory):  # another run may have made it meanwhile
+            shutil.rmtree(directory, ignore_errors=True)
+            publish(partial, directory)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     report(f"encoded {corpus.name}: {meta['pairs']:,} pairs{_left_out(meta)}")
@@ -101,7 +105,12 @@ def _complete(directory: Path) -> bool:
 
 
 def _write(
-    corpus: Corpus, vocabularies: Vocabularies, data: DataConfig, directory: Path, threads: int
+    corpus: Corpus,
+    vocabularies: Vocabularies,
+    data: DataConfig,
+    directory: Path,
+    threads: int,
+    report: Callable[[str], None],
 ) -> dict[str, Any]:
     """Write the ids, the offsets and the meta file; memory holds one block of pairs."""
     dtype = np.dtype(np.uint16 if max(map(len, vocabularies)) <= 1 << 16 else np.uint32)
@@ -109,6 +118,7 @@ def _write(
     files = {name: (directory / name).open("wb") for name in names}
     pairs = too_long = 0
     ends = [0, 0]
+    reported = time.monotonic()
     try:
         for side in SIDES:
             files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
@@ -121,6 +131,9 @@ def _write(
             few = [i for i in range(len(kept)) if _few_pieces(encoded[0][i], encoded[1][i], data.max_tokens)]
             too_long += len(block) - len(few)
             pairs += len(few)
+            if time.monotonic() - reported > _REPORT_EVERY:
+                reported = time.monotonic()
+                report(f"encoding {corpus.name}: {pairs:,} pairs so far")
             for number, side in enumerate(SIDES):
                 sentences = [encoded[number][i] for i in few]
                 ends[number] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[number], dtype)

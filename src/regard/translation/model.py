@@ -200,7 +200,7 @@ def _vocabulary_layers(
 ) -> tuple[nn.Embedding, nn.Embedding, Output]:
     target = nn.Embedding(target_size, width)
     source = target if tie == "all" else nn.Embedding(source_size, width)
-    for embedding in {source, target}:
+    for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
     return source, target, Output(width, target_size, weight=None if tie == "none" else target.weight)
 

@@ -63,11 +63,11 @@ class Translator:
     ) -> Translation: ...
     @overload
     def translate(
-        self, text: Sequence[str], *, beam: int = 5, n_best: int = 1, alpha: float = 1.0, max_length: int | None = None
+        self, text: list[str], *, beam: int = 5, n_best: int = 1, alpha: float = 1.0, max_length: int | None = None
     ) -> list[Translation]: ...
     def translate(
         self,
-        text: str | Sequence[str],
+        text: str | list[str],
         *,
         beam: int = 5,
         n_best: int = 1,

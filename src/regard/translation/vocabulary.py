@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,11 +69,12 @@ class Vocabulary:
     @classmethod
     def learn(cls, sentences: Iterable[str], config: VocabularyConfig) -> Vocabulary:
         """Learn ``config.size`` pieces, or as many as the sentences give, from at most ``config.sample`` of them."""
-        cleaned = (clean(s, lowercase=config.lowercase, normalization=config.normalization) for s in sentences)
+        sample = _sample(sentences, config.sample)
+        cleaned = (clean(s, lowercase=config.lowercase, normalization=config.normalization) for s in sample)
         written = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(_sample(cleaned, config.sample)),
+                sentence_iterator=cleaned,
                 model_writer=written,
                 model_type="bpe",
                 vocab_size=config.size,
@@ -166,15 +170,18 @@ def clean(text: str, *, lowercase: bool = False, normalization: Normalization = 
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
-    """At most ``size`` of the sentences, each as likely, always the same ones (Vitter 1985, algorithm R)."""
+    """At most ``size`` of the sentences, each as likely, always the same ones (Li 1994, algorithm L)."""
     generator = np.random.Generator(np.random.PCG64(0))
-    kept: list[str] = []
-    for seen, sentence in enumerate(sentences):
-        if seen < size:
-            kept.append(sentence)
-        elif (place := int(generator.integers(seen + 1))) < size:
-            kept[place] = sentence
-    return kept
+    stream = iter(sentences)
+    kept = list(islice(stream, size))
+    threshold = 1.0
+    while True:
+        threshold *= generator.random() ** (1 / size)
+        skip = math.log(1 - generator.random()) / math.log1p(-threshold)
+        chosen = next(islice(stream, int(min(skip, sys.maxsize // 2)), None), None)
+        if chosen is None:
+            return kept
+        kept[int(generator.integers(size))] = chosen
 
 
 def _learning_error(message: str, config: VocabularyConfig) -> Exception:

@@ -1,0 +1,105 @@
+"""One look by additive attention: scores, softmax and context of one query a sentence, in one pass; and its gradient.
+
+For a decoder that looks at the same annotations at every step. The gradients by keys and v are added up over the
+steps in place; nothing of size keys x width is held from one step to the next.
+"""
+
+# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from regard.kernels.lanes import BYTES, load, splat, store
+from regard.kernels.recurrent import FAR, tanh
+from regard.kernels.threads import share
+
+_compile: Any = njit(nogil=True, cache=True, error_model="numpy")
+_COST = 10  # operations for each number of keys and annotations, for the decision how many threads to use
+
+
+def look(*arrays: np.ndarray, threads: int) -> None:
+    """Fill in scores, weights and context.
+
+    The arrays: query (b, d), keys (b, k, d), v (d,), annotations (b, k, a), visible (b, k) or (0, 0) for all; then
+    scores (b, k), weights (b, k) and context (b, a) to write into. d and a must divide into lanes.
+    """
+    _, keys, _, annotations, *_ = arrays
+    share(len(keys), _COST * (keys.size + annotations.size), threads, _forward, arrays)
+
+
+def look_backward(*arrays: np.ndarray, threads: int) -> None:
+    """Fill in the gradient by the query, and add to those by keys and v.
+
+    The arrays: by_context (b, a), by_weights (b, k), by_scores (b, k), query, keys, v, annotations, weights; then
+    by_query (b, d) to write into, by_keys (b, k, d) and by_v (b, d) to add to.
+    """
+    keys, annotations = arrays[4], arrays[6]
+    share(len(keys), _COST * (2 * keys.size + annotations.size), threads, _backward, arrays)
+
+
+@_compile
+def _forward(query, keys, v, annotations, visible, scores, weights, context, first, stop):  # type: ignore[no-untyped-def]
+    (_, k, d), a = keys.shape, annotations.shape[2]
+    lanes = BYTES // v.itemsize
+    q, key, note, out = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), context.reshape(-1)
+    one, far, some = splat(v.dtype.type(1)), splat(v.dtype.type(FAR)), np.empty(lanes, v.dtype)
+    zero = one - one
+    for b in range(first, stop):
+        top = v.dtype.type(-np.inf)
+        for m in range(k):
+            total, at = zero, (b * k + m) * d
+            for j in range(0, d, lanes):
+                total = total + load(v, j) * tanh(load(q, b * d + j) + load(key, at + j), one, far)
+            store(some, 0, total)
+            scores[b, m] = some.sum()
+            if not visible.size or visible[b, m]:
+                top = max(top, scores[b, m])
+        share_of_all = v.dtype.type(0)
+        for m in range(k):
+            seen = not visible.size or visible[b, m]
+            weights[b, m] = math.exp(scores[b, m] - top) if seen else 0
+            share_of_all += weights[b, m]
+        for m in range(k):
+            weights[b, m] = weights[b, m] / share_of_all if share_of_all > 0 else 0
+        for j in range(0, a, lanes):
+            mix = zero
+            for m in range(k):
+                mix = mix + splat(weights[b, m]) * load(note, (b * k + m) * a + j)
+            store(out, b * a + j, mix)
+
+
+@_compile
+def _backward(by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop):  # type: ignore[no-untyped-def]
+    (_, k, d), a = keys.shape, annotations.shape[2]
+    lanes = BYTES // v.itemsize
+    q, key, note, g_context = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), by_context.reshape(-1)
+    g_query, g_key, g_v = by_query.reshape(-1), by_keys.reshape(-1), by_v.reshape(-1)
+    one, far, some = splat(v.dtype.type(1)), splat(v.dtype.type(FAR)), np.empty(lanes, v.dtype)
+    zero, by_weight, by_score = one - one, np.empty(k, v.dtype), np.empty(k, v.dtype)
+    for b in range(first, stop):
+        mean = v.dtype.type(0)
+        for m in range(k):
+            total, at = zero, (b * k + m) * a
+            for j in range(0, a, lanes):
+                total = total + load(note, at + j) * load(g_context, b * a + j)
+            store(some, 0, total)
+            by_weight[m] = some.sum() + (by_weights[b, m] if by_weights.size else 0)
+            mean += weights[b, m] * by_weight[m]
+        for m in range(k):
+            by_score[m] = weights[b, m] * (by_weight[m] - mean) + (by_scores[b, m] if by_scores.size else 0)
+        for j in range(0, d, lanes):
+            total, total_v = zero, load(g_v, b * d + j)
+            asked, weight = load(q, b * d + j), load(v, j)
+            for m in range(k):
+                at, g = (b * k + m) * d + j, splat(by_score[m])
+                t = tanh(asked + load(key, at), one, far)
+                slope = g * weight * (one - t * t)
+                total, total_v = total + slope, total_v + g * t
+                store(g_key, at, load(g_key, at) + slope)
+            store(g_query, b * d + j, total)
+            store(g_v, b * d + j, total_v)

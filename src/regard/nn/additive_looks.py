@@ -1,0 +1,126 @@
+"""Additive attention for a decoder that looks at the same annotations at every step: the same numbers, sooner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.attention import Attended, attend
+from regard.nn.attention import Attention
+from regard.nn.kernels import has_kernels
+from regard.normalizers import NORMALIZERS
+from regard.scores import SumOfTanh
+
+
+class AdditiveLooks:
+    """The looks of one loop over time; what they add to the gradients of keys and annotations is summed in place."""
+
+    def __init__(self, attention: Attention, annotations: Tensor, keys: Tensor, visible: Tensor | None) -> None:
+        score = attention.score.comparison()
+        assert isinstance(score, SumOfTanh)
+        self.project, self.sums, self.visible = attention.score.project_query, _Sums(), visible
+        self.keys, self.v, self.annotations = _Hand.apply(  # type: ignore[no-untyped-call]
+            keys.contiguous(), score.v, annotations.contiguous(), self.sums
+        )
+
+    @staticmethod
+    def can_stand_for(attention: Attention, annotations: Tensor, keys: Tensor) -> bool:
+        """Whether the looks are those of ``attention``, and gradients are wanted."""
+        return (
+            torch.is_grad_enabled()
+            and isinstance(attention.score.comparison(), SumOfTanh)
+            and attention.normalize is NORMALIZERS["softmax"]
+            and attention.window is None
+            and keys.dtype == annotations.dtype
+            and has_kernels(annotations, annotations.shape[-1], keys.shape[-1])
+        )
+
+    def __call__(self, query: Tensor) -> Attended:
+        """One query of each sentence, (b, 1, query_dim)."""
+        asked = self.project(query)
+        context, weights, scores = _Look.apply(  # type: ignore[no-untyped-call]
+            asked[:, 0], self.keys, self.v, self.annotations, self.visible, self.sums
+        )
+        return Attended(
+            context[:, None],
+            weights=lambda: weights[:, None],
+            scores=lambda: scores[:, None],
+            steps=lambda: attend(
+                asked, self.keys, self.annotations, score=SumOfTanh(self.v), visible=self.visible
+            ).steps(),
+        )
+
+
+class _Sums:
+    """What the steps' backward passes have added up."""
+
+    by_keys: Tensor
+    """(b, k, d)"""
+    by_v: Tensor
+    """(b, d): sentence by sentence, so that threads do not meet"""
+
+    def __init__(self) -> None:
+        self.looks: list[tuple[Tensor, Tensor]] = []
+        """of each step the weights (b, k) and the gradient by the context (b, a)"""
+
+    def begin(self, keys: Tensor) -> None:
+        if not self.looks:
+            self.by_keys, self.by_v = torch.zeros_like(keys), keys.new_zeros(len(keys), keys.shape[-1])
+
+
+class _Hand(torch.autograd.Function):
+    """Hands keys, v and annotations to the steps; autograd runs its backward after all of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, keys: Tensor, v: Tensor, annotations: Tensor, sums: _Sums) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.sums = sums
+        ctx.set_materialize_grads(False)
+        return keys.view_as(keys), v.view_as(v), annotations.view_as(annotations)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *_: None) -> tuple[Tensor | None, ...]:
+        weights, by_context = (torch.stack(parts, 1) for parts in zip(*ctx.sums.looks, strict=True))
+        ctx.sums.looks.clear()
+        return ctx.sums.by_keys, ctx.sums.by_v.sum(0), weights.mT @ by_context, None
+
+
+class _Look(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, keys: Tensor, v: Tensor, annotations: Tensor, visible: Tensor | None, sums: _Sums
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        from regard.kernels.additive_look import look
+
+        query = query.contiguous()
+        context = annotations.new_empty(len(keys), annotations.shape[-1])
+        scores, weights = (keys.new_empty(keys.shape[:2]) for _ in range(2))
+        seen = np.empty((0, 0), np.bool_) if visible is None else visible[:, 0].contiguous().numpy()
+        inputs = (part.numpy() for part in (query, keys, v, annotations))
+        look(*inputs, seen, scores.numpy(), weights.numpy(), context.numpy(), threads=torch.get_num_threads())
+        ctx.save_for_backward(query, keys, v, annotations, weights)
+        ctx.sums = sums
+        ctx.set_materialize_grads(False)
+        return context, weights, scores
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(
+        ctx: Any, by_context: Tensor | None, by_weights: Tensor | None, by_scores: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        from regard.kernels.additive_look import look_backward
+
+        query, keys, v, annotations, weights = ctx.saved_tensors
+        if by_context is None:
+            by_context = annotations.new_zeros(len(keys), annotations.shape[-1])
+        by_context, none = by_context.contiguous(), keys.new_empty(0, 0)
+        others = (none if by is None else by.contiguous() for by in (by_weights, by_scores))
+        by_query = torch.empty_like(query)
+        ctx.sums.begin(keys)
+        given = (by_context, *others, query, keys, v, annotations, weights, by_query, ctx.sums.by_keys, ctx.sums.by_v)
+        look_backward(*(part.numpy() for part in given), threads=torch.get_num_threads())
+        ctx.sums.looks.append((weights, by_context))
+        return by_query, None, None, None, None, None

@@ -1,0 +1,74 @@
+"""Layers used at every step of a loop, whose weights get their gradient in one product after it.
+
+Autograd would add up a full-sized gradient of the weights at every step. Here each step's backward only notes what
+the sum needs. ``_Hand`` hands the weights to the steps: autograd runs its backward once all of theirs have run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Notes = list[tuple[Tensor, Tensor]]
+"""Of each step: the gradient by the product (n, out), and the input (n, in)."""
+
+
+class _Hand(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor, notes: Notes) -> tuple[Tensor, Tensor]:
+        ctx.notes = notes
+        ctx.set_materialize_grads(False)
+        return weight.view_as(weight), bias.view_as(bias)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, _by_weight: None, _by_bias: None) -> tuple[Tensor, Tensor | None, None]:
+        by_product = torch.cat([by for by, _ in ctx.notes])
+        inputs = torch.cat([given for _, given in ctx.notes])
+        ctx.notes.clear()
+        return by_product.t() @ inputs, by_product.sum(0) if ctx.needs_input_grad[1] else None, None
+
+
+def hand_to_steps(weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor]:
+    """Weight and bias for functions that add to ``notes`` in their backward, and give no gradient for the two."""
+    none = weight.new_zeros(()) if bias is None else bias
+    handed: tuple[Tensor, Tensor] = _Hand.apply(weight, none, notes)  # type: ignore[no-untyped-call]
+    return handed
+
+
+class DeferredLinear:
+    """A linear layer for the steps of one loop.
+
+    >>> layer = nn.Linear(2, 3)
+    >>> step = DeferredLinear(layer)
+    >>> sum(step(x).sum() for x in torch.ones(5, 4, 2)).backward()
+    >>> bool((layer.weight.grad == 20).all())
+    True
+    """
+
+    def __init__(self, layer: nn.Linear) -> None:
+        self.notes: Notes = []
+        self.weight, self.bias = hand_to_steps(layer.weight, layer.bias, self.notes)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        product: Tensor = _Linear.apply(inputs, self.weight, self.bias, self.notes)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, notes: Notes) -> Tensor:
+        ctx.save_for_backward(inputs, weight)
+        ctx.notes = notes
+        return F.linear(inputs, weight, bias if bias.ndim else None)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, by_product: Tensor) -> tuple[Tensor | None, None, None, None]:
+        inputs, weight = ctx.saved_tensors
+        if ctx.needs_input_grad[1]:
+            ctx.notes.append((by_product.flatten(0, -2), inputs.flatten(0, -2)))
+        return by_product @ weight if ctx.needs_input_grad[0] else None, None, None, None

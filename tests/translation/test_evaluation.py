@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from sacrebleu import corpus_bleu
+
+import regard
+from regard.errors import DataError
+from regard.translation.corpus import Pair
+from regard.translation.evaluation import evaluate, plot_by_length
+from regard.translation.gold import Gold, alignment_error_rate, parse_gold, read_gold
+from tests.translation import grammar
+
+ROWS = [Pair(*pair) for pair in grammar.pairs()[:100]]
+
+
+def test_figures_are_sacrebleus_with_its_signature(toy):
+    found = evaluate(toy, ROWS, beam=2)
+    assert found.bleu == corpus_bleu(found.translations, [[pair.target for pair in ROWS]]).score
+    assert found.bleu > 95
+    assert found.signatures["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert found.signatures["chrf"].startswith("nrefs:1|case:mixed")
+    assert 0 < found.loss < 0.2
+    assert found.translations[3] == toy.translate(ROWS[3].source, beam=2).text
+
+
+def test_by_length_splits_by_the_words_of_the_source(toy, blind_run, tmp_path):
+    short = [Pair(*pair) for pair in grammar.phrases()[:10]]
+    longer = [Pair(f"{a.source} {b.source}", f"{a.target} {b.target}") for a, b in zip(ROWS, ROWS[1:6], strict=False)]
+    found = evaluate(toy, [*short, *longer], beam=1)
+    assert [(b.first, b.last, b.sentences) for b in found.buckets] == [(1, 10, 10), (11, 20, 5)]
+    blind = evaluate(regard.Translator.load(blind_run), [*short, *longer], beam=1)
+    drawn = plot_by_length({"additive": found, "none": blind}, tmp_path / "curve.png")
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+def test_nothing_to_evaluate_is_refused(toy):
+    with pytest.raises(DataError, match="no pairs"):
+        evaluate(toy, [])
+
+
+def test_the_toy_aligns_as_the_grammar_says(toy):
+    found = [alignment.links for alignment in toy.align_all(ROWS)]
+    assert alignment_error_rate(found, [parse_gold(grammar.GOLD)] * len(ROWS)) < 0.35
+
+
+def test_error_rate_by_hand(tmp_path):
+    """|A| = 3, |S| = 2, A∩S = 1, A∩P = 2: 1 - 3/5."""
+    gold = Gold({(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 1)})
+    assert alignment_error_rate([[(0, 0), (2, 1), (5, 5)]], [gold]) == pytest.approx(0.4)
+    (tmp_path / "gold").write_text("0-0 1-1 2p1\n\n")
+    assert read_gold(tmp_path / "gold") == [gold, Gold(set(), set())]
+    (tmp_path / "gold").write_text("0-0 x\n")
+    with pytest.raises(DataError, match=r"gold:1: expected links such as 3-4 \(sure\) or 3p4 \(possible\), found 'x'"):
+        read_gold(tmp_path / "gold")

@@ -1,0 +1,93 @@
+"""translate, evaluate and align from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.test_attend import regard
+from tests.translation import grammar
+
+SENTENCE, TRANSLATION = "the red car has a small house", "la voiture rouge a une maison petite"
+
+
+def test_translate_words_and_json(toy_run, tmp_path):
+    plot = tmp_path / "map.png"
+    printed = regard("translate", SENTENCE, "--model", str(toy_run), "--json", "--plot", str(plot))
+    found = json.loads(printed)
+    assert list(found) == ["source", "translation", "source_words", "target_words", "weights", "score"]
+    assert found["translation"] == TRANSLATION
+    assert plot.exists()
+    both = regard("translate", SENTENCE, "a cat", "--model", str(toy_run), "--n-best", "2").splitlines()
+    assert len(both) == 4
+
+
+def test_translate_streams_stdin(toy_run):
+    words = [sys.executable, "-m", "regard", "translate", "--model", str(toy_run), "--beam", "1"]
+    text = f"{SENTENCE}\n\n{SENTENCE}\n".encode()
+    done = subprocess.run(words, input=text, capture_output=True, check=True)
+    assert done.stdout.decode().splitlines() == [TRANSLATION, "", TRANSLATION]
+    assert done.stderr == b""
+    bad = subprocess.run(words, input=b"the red car\n\xff\n", capture_output=True)
+    assert bad.returncode == 2
+    assert b"regard: stdin:2: not UTF-8 at byte 1" in bad.stderr
+
+
+def test_evaluate_two_models_by_length(toy_run, blind_run, tmp_path):
+    dev = toy_run.parent / "dev.tsv"
+    words = ["evaluate", str(toy_run), str(blind_run), str(dev), "--beam", "1"]
+    lines = [json.loads(line) for line in regard(*words, "--json").splitlines()]
+    assert [line["model"] for line in lines] == [str(toy_run), str(blind_run)]
+    assert lines[0]["bleu"] > 95
+    assert lines[0]["by_length"][0]["sentences"] == 100
+    table = regard(*words, "--by-length", "--plot", str(tmp_path / "curve.svg"))
+    assert "1-10" in table
+    assert "tok:13a" in table
+    assert (tmp_path / "curve.svg").exists()
+
+
+def test_evaluate_text_files_side_by_side(toy_run, tmp_path):
+    for name, side in (("test.en", 0), ("test.fr", 1)):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in grammar.pairs()[:20]))
+    output = tmp_path / "found.fr"
+    files = [str(tmp_path / "test.en"), "--target", str(tmp_path / "test.fr"), "--output", str(output)]
+    assert json.loads(regard("evaluate", str(toy_run), *files, "--beam", "1", "--json"))["sentences"] == 20
+    assert len(output.read_text().splitlines()) == 20
+
+
+def test_align_prints_pharaoh_and_the_error_rate(toy_run, tmp_path):
+    gold = tmp_path / "gold"
+    gold.write_text(f"{grammar.GOLD}\n" * 100)
+    words = [
+        sys.executable,
+        "-m",
+        "regard",
+        "align",
+        str(toy_run),
+        str(toy_run.parent / "dev.tsv"),
+        "--gold",
+        str(gold),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    links = [set(line.split()) for line in done.stdout.splitlines()]
+    assert len(links) == 100
+    assert sum({"1-2", "2-1"} <= line for line in links) > 80
+    assert 0 < float(done.stderr.removeprefix("alignment error rate: ")) < 0.35
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["translate", "a cat", "--model", "nowhere"], "no model is called 'nowhere'"),
+        (["translate", "a cat", "b", "--plot", "x.png"], "--plot draws one sentence; 2 given"),
+        (["translate", "a cat", "--plot", "x.bmp"], "a figure's name ends in"),
+        (["evaluate", "only-one"], "needs a model and data"),
+        (["evaluate", "nowhere", "missing.tsv"], "there is no corpus file missing.tsv"),
+        (["align", "nowhere", "missing.tsv"], "there is no corpus file missing.tsv"),
+    ],
+)
+def test_what_a_person_can_mend_is_said(words, said):
+    assert said in regard(*words, code=2)

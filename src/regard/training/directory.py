@@ -82,7 +82,6 @@ class RunDirectory:
         remove_leftovers(self.path)
         task.save(self.path)
         write_text(self.config_path, render(config))
-        write_text(self.log_path, "")
         write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
 
     def check_same(self, config: RunConfig, facts: dict[str, Any]) -> list[str]:

@@ -182,11 +182,11 @@ def test_no_map_of_queries_by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
                     largest = max(largest, x.untyped_storage().nbytes() // x.element_size())
             return out
 
-    n = 20_000
+    n = 30_000
     query, key, value, _ = (x.detach().float().requires_grad_() for x in inputs((1,), n, n, d=4, e=4))
     with Watch():
         window_attention(query, key, value, width=8).sum().backward()
-    assert 0 < largest <= windows._CHUNK < n * n // 50
+    assert 0 < largest <= windows._CHUNK < n * n // 100
 
 
 @pytest.mark.parametrize("shape", [((0,), 5, 5), ((2,), 0, 5), ((2,), 5, 0)])

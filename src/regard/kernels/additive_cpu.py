@@ -26,6 +26,7 @@ _LIMIT = {np.dtype(np.float32): 43.0, np.dtype(np.float64): 350.0}  # e^{2 limit
 _HUGE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}  # (_HUGE - 1) / (_HUGE + 1) is 1
 _TILE_BYTES = 16384  # half of a usual first-level cache: the keys that stay there while all queries pass
 _KEYS_AT_ONCE = 64  # backward: keys whose sums stay in the first-level cache while all queries pass
+_EXP = 5  # how many times the work of one (query, key, column) an exponential takes
 
 _compile: Any = njit(nogil=True, cache=True, error_model="numpy")
 _inline: Any = njit(nogil=True, error_model="numpy", forceinline=True)
@@ -46,7 +47,8 @@ def scores(query: np.ndarray, key: np.ndarray, v: np.ndarray, threads: int) -> t
     numbers = np.array([_LIMIT[query.dtype], _HUGE[query.dtype]], query.dtype)
     tile = int(min(max(_TILE_BYTES // (max(d, 1) * query.itemsize) // 4 * 4, 4), 64))
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
-    beyond = share(b * -(-k // tile), b * q * k * d, threads, _forward, (*rows, v, out.reshape(-1), b, tile, numbers))
+    work = b * d * (q * k + _EXP * (q + k))
+    beyond = share(b * -(-k // tile), work, threads, _forward, (*rows, v, out.reshape(-1), b, tile, numbers))
     return out, any(beyond)
 
 
@@ -71,7 +73,8 @@ def gradients(
     block = BYTES // dtype.itemsize
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
     args = (grad, strides, *rows, v, grad_query, grad_key, grad_v, b, numbers)
-    beyond = share(b * -(-d // block), b * q * k * d, threads, _backward, args)
+    work = b * d * (2 * q * k + _EXP * (q + k))
+    beyond = share(b * -(-d // block), work, threads, _backward, args)
     return (
         None if grad_query is None else grad_query.reshape(query.shape),
         None if grad_key is None else grad_key.reshape(key.shape),

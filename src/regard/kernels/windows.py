@@ -21,7 +21,7 @@ from regard.masks import check_width
 
 _BLOCKS = (32, 64)  # queries scored together, for narrow windows and for wide ones: the fastest of 16 to 256
 _WIDE = 64
-_CHUNK = 1 << 22  # about how many numbers are held at a time
+_CHUNK = 1 << 23  # about how many numbers are held at a time
 
 
 def window_attention(
@@ -77,7 +77,7 @@ def window_weights(
     query_rows, key_rows = _rows(query), _rows(key)
     band = 1 + plan.before + plan.after
     out = query.new_zeros(query_rows.shape[0], query.shape[-2], band)
-    for piece in plan.pieces():
+    for piece in plan.pieces(_CHUNK):
         weights = plan.weights(piece, piece.queries(query_rows), piece.keys(key_rows), v)
         # In a block, the window of each query starts one column after that of the query before it. The first block
         # may lack columns on the left, as there are no keys before the first.
@@ -120,19 +120,21 @@ class _Piece:
         part = rows[self.rows, self.first_key : self.first_key + (self.blocks - 1) * self.size + self.span]
         return part.unfold(1, self.span, self.size).mT
 
-    def add_to_queries(self, rows: Tensor, part: Tensor) -> None:
-        rows[self.rows, self.first_query : self.first_query + self.blocks * self.size] += part.flatten(1, 2)
+    def write_queries(self, rows: Tensor, part: Tensor) -> None:
+        """The reverse of ``queries``; no two pieces have a query in common."""
+        rows[self.rows, self.first_query : self.first_query + self.blocks * self.size] = part.flatten(1, 2)
 
     def add_to_keys(self, rows: Tensor, part: Tensor) -> None:
         """The reverse of ``keys``: each key gets the sum over the blocks that saw it."""
-        r, _, _, d = part.shape
-        whole = part.new_zeros(r, (self.blocks - 1) * self.size + self.span, d)
+        stop = self.first_key + (self.blocks - 1) * self.size + self.span
+        whole = rows[self.rows, self.first_key : stop]  # a copy where the rows are picked one by one
         for start in range(0, self.span, self.size):
-            # inside a block, ``size`` keys from ``start``: those of different blocks do not overlap
+            # ``size`` keys of each block, from ``start`` on: those of different blocks do not overlap
             width = min(self.size, self.span - start)
             stretch = whole[:, start : start + (self.blocks - 1) * self.size + width]
             stretch.unfold(1, width, self.size).mT.add_(part[:, :, start : start + width])
-        rows[self.rows, self.first_key : self.first_key + whole.shape[1]] += whole
+        if not isinstance(self.rows, slice):
+            rows[self.rows, self.first_key : stop] = whole
 
 
 @dataclass(frozen=True)
@@ -146,40 +148,50 @@ class _Plan:
     lengths: Tensor  # (rows,), on the CPU: how many keys each row of the batch may see
     scale: float | None  # of dot products; None for additive scores
     like: Tensor  # an empty tensor of the dtype and device of the numbers
-    depth: int
+    depth: int  # the width of keys or values, the larger
+    same_width: bool
 
-    def pieces(self) -> Iterator[_Piece]:
+    def pieces(self, most: float) -> Iterator[_Piece]:
+        """Cut so that about ``most`` numbers are held for a piece: its maps, or what its blocks see in common."""
         lengths, places = torch.unique(self.lengths, return_inverse=True)
         for i, length in enumerate(lengths.tolist()):
             rows = slice(None) if len(lengths) == 1 else (places == i).nonzero()[:, 0]
             count = len(self.lengths) if isinstance(rows, slice) else len(rows)
-            yield from self._pieces(rows, count, length)
+            yield from self._pieces(rows, length, most / max(count, 1))
 
-    def _pieces(self, rows: Tensor | slice, count: int, length: int) -> Iterator[_Piece]:
-        block = self.block
-        span = block + self.before + self.after
-        most = max(1, _CHUNK // max(count * span * max(block, self.depth), 1))
+    def _pieces(self, rows: Tensor | slice, length: int, most: float) -> Iterator[_Piece]:
         end = min(self.queries, length + self.before) if length else 0  # queries from there on see nothing
-        inside = self._hidden(block, span, self.before)
-        first = 0
-        while first < end:
-            blocks = 0
-            if first >= self.before:  # whole blocks whose stretch lies between the first and the last key
-                blocks = min((end - first) // block, (length - self.after - first) // block, most)
-            if blocks > 0:
-                yield _Piece(rows, first, first - self.before, blocks, block, span, inside)
-                first += blocks * block
-                continue
-            size, start = min(block, end - first), max(0, first - self.before)
-            stop = min(length, first + size + self.after)
-            yield _Piece(rows, first, start, 1, size, stop - start, self._hidden(size, stop - start, first - start))
-            first += size
+        first, span = min(self.before, end), self.block + self.before + self.after
+        # whole blocks whose stretch lies between the first and the last key
+        inside = max(0, min(end, length - self.after) - first) // self.block
+        yield from self._edge(rows, 0, first, length, most)
+        at_once = int(max(1, min(inside, most // (span * max(self.block, self.depth)))))
+        hidden = self._hidden(self.block, span, self.before)
+        for done in range(0, inside, at_once):
+            blocks = min(at_once, inside - done)
+            start = first + done * self.block
+            yield _Piece(rows, start, start - self.before, blocks, self.block, span, hidden)
+        yield from self._edge(rows, first + inside * self.block, end, length, most)
+
+    def _edge(self, rows: Tensor | slice, first: int, end: int, length: int, most: float) -> Iterator[_Piece]:
+        """Queries whose windows reach beyond the first or last key, as single blocks."""
+        size = int(max(1, min(end - first, most // (end - first + self.before + self.after + 1))))
+        for start in range(first, end, size):
+            stop = min(start + size, end)
+            left, right = max(0, start - self.before), min(length, stop + self.after)
+            hidden = self._hidden(stop - start, right - left, start - left)
+            yield _Piece(rows, start, left, 1, stop - start, right - left, hidden)
 
     def _hidden(self, size: int, span: int, offset: int) -> Tensor:
         """(size, span): 0 where query i of a block may see key j, i + offset being its own place, else -inf."""
         distance = torch.arange(span)[None, :] - torch.arange(size)[:, None] - offset
         seen = (distance >= -self.before) & (distance <= self.after)
         return torch.zeros(size, span).masked_fill_(~seen, -torch.inf).to(self.like)
+
+    @property
+    def fused(self) -> bool:
+        """Whether torch's fused kernel serves: dot products, and values as wide as the keys."""
+        return self.scale is not None and self.same_width
 
     def context(self, piece: _Piece, query: Tensor, key: Tensor, value: Tensor, v: Tensor | None) -> Tensor:
         if self.scale is None:
@@ -201,9 +213,9 @@ class _WindowAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, v)
         ctx.plan = plan
         context = query.new_zeros(*query.shape[:2], value.shape[-1])
-        for piece in plan.pieces():
+        for piece in plan.pieces(torch.inf if plan.fused else _CHUNK):  # the fused kernel holds no map
             part = plan.context(piece, piece.queries(query), piece.keys(key), piece.keys(value), v)
-            piece.add_to_queries(context, part)
+            piece.write_queries(context, part)
         return context
 
     @staticmethod
@@ -216,16 +228,16 @@ class _WindowAttention(torch.autograd.Function):
         query, key, value, v = ctx.saved_tensors
         wanted = ctx.needs_input_grad[:4]
         grads = [torch.zeros_like(x) if w else None for x, w in zip((query, key, value, v), wanted, strict=True)]
-        for piece in ctx.plan.pieces():
+        for piece in ctx.plan.pieces(_CHUNK):
             parts = [piece.queries(query), piece.keys(key), piece.keys(value), v]
             leaves = [x if x is None else x.detach().requires_grad_(w) for x, w in zip(parts, wanted, strict=True)]
             with torch.enable_grad():
                 context = ctx.plan.context(piece, *leaves)
             needed = [x for x, w in zip(leaves, wanted, strict=True) if w and x is not None]
             found = iter(torch.autograd.grad(context, needed, piece.queries(grad)))
-            for i, add in enumerate((piece.add_to_queries, piece.add_to_keys, piece.add_to_keys)):
+            for i, put in enumerate((piece.write_queries, piece.add_to_keys, piece.add_to_keys)):
                 if grads[i] is not None:
-                    add(grads[i], next(found))
+                    put(grads[i], next(found))
             if grads[3] is not None:
                 grads[3] += next(found)
         return *grads, None
@@ -258,6 +270,7 @@ def _plan(
         scale=None if power is None else query.shape[-1] ** power,
         like=query.new_empty(0),
         depth=max(query.shape[-1], value.shape[-1]),
+        same_width=query.shape[-1] == value.shape[-1],
     )
 
 

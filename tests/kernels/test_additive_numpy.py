@@ -41,6 +41,14 @@ def test_broadcasting_and_large_and_missing_numbers() -> None:
     np.testing.assert_allclose(additive_scores_numpy(query, key, v), by_tanh(query, key, v), rtol=1e-12, atol=1e-13)
 
 
+def test_arrays_that_cannot_be_written_to() -> None:
+    rng = np.random.default_rng(3)
+    query, key, v = (rng.standard_normal(s) for s in ((4, 6), (5, 6), (6,)))
+    for array in (query, key, v):
+        array.flags.writeable = False
+    np.testing.assert_allclose(additive_scores_numpy(query, key, v), by_tanh(query, key, v))
+
+
 def test_whole_numbers_and_lists() -> None:
     scores = additive_scores_numpy([[1, 2]], [[0, 0], [1, -2]], [1, 1])
     np.testing.assert_allclose(scores, [[np.tanh(1) + np.tanh(2), np.tanh(2)]])

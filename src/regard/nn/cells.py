@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.nn import pointwise
 from regard.nn.deferred import Notes, hand_to_steps
-from regard.nn.kernels import has_kernels
+from regard.nn.functions import apply, has_kernels
 
 State = tuple[Tensor, ...]
 """What a cell carries from step to step; the first tensor is what others see of it."""
@@ -52,7 +52,7 @@ class Cell(nn.Module):
         weight, bias = hand_to_steps(self.weight, self.bias, notes)
 
         def step(product: Tensor, state: State) -> State:
-            new: State = _Step.apply(type(self), product, weight, bias, notes, *state)  # type: ignore[no-untyped-call]
+            new: State = apply(_Step, type(self), product, weight, bias, notes, *state)
             return new
 
         return step
@@ -62,9 +62,7 @@ class Cell(nn.Module):
 
         Where ``active`` (t, b) is False a row's state stays as it was, so padding changes nothing in either direction.
         """
-        outputs: Tensor = _OverTime.apply(  # type: ignore[no-untyped-call]
-            type(self), products, self.weight, self.bias, active, reverse, *state
-        )
+        outputs: Tensor = apply(_OverTime, type(self), products, self.weight, self.bias, active, reverse, *state)
         return outputs
 
 

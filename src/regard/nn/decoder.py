@@ -59,13 +59,14 @@ class DecoderState:
 
     def reorder(self, hypotheses: Tensor) -> DecoderState:
         """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
-        pick = hypotheses[..., None]
+        pick = hypotheses.to(self.hidden[0].device)[..., None]
         hidden = tuple(part.gather(1, pick.expand(-1, -1, part.shape[-1])) for part in self.hidden)
         feed = None if self.feed is None else self.feed.gather(1, pick.expand(-1, -1, self.feed.shape[-1]))
         return replace(self, hidden=hidden, feed=feed)
 
     def keep(self, sentences: Tensor) -> DecoderState:
         """The state of these sentences only; (b',) of int64."""
+        sentences = sentences.to(self.hidden[0].device)
         memory = Memory(*(None if part is None else part[sentences] for part in self.memory))
         hidden = tuple(part[sentences] for part in self.hidden)
         return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])

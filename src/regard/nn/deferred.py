@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.functions import apply
+
 Notes = list[tuple[Tensor, Tensor]]
 """Of each step: the gradient by the product (n, out), and the input (n, in)."""
 
@@ -35,7 +37,7 @@ class _Hand(torch.autograd.Function):
 def hand_to_steps(weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor]:
     """Weight and bias for functions that add to ``notes`` in their backward, and give no gradient for the two."""
     none = weight.new_zeros(()) if bias is None else bias
-    handed: tuple[Tensor, Tensor] = _Hand.apply(weight, none, notes)  # type: ignore[no-untyped-call]
+    handed: tuple[Tensor, Tensor] = apply(_Hand, weight, none, notes)
     return handed
 
 
@@ -54,7 +56,7 @@ class DeferredLinear:
         self.weight, self.bias = hand_to_steps(layer.weight, layer.bias, self.notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        product: Tensor = _Linear.apply(inputs, self.weight, self.bias, self.notes)  # type: ignore[no-untyped-call]
+        product: Tensor = apply(_Linear, inputs, self.weight, self.bias, self.notes)
         return product
 
 

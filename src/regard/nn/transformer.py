@@ -213,7 +213,7 @@ class TransformerState:
         if not self.past:
             return self
         b, w = self.past[0][0].shape[:2]
-        rows = (hypotheses + w * torch.arange(b, device=hypotheses.device)[:, None]).flatten()
+        rows = (hypotheses + w * torch.arange(b)[:, None]).flatten().to(self.past[0][0].device)
 
         def pick(part: Tensor) -> Tensor:
             return part.flatten(0, 1).index_select(0, rows).unflatten(0, hypotheses.shape)
@@ -222,6 +222,7 @@ class TransformerState:
 
     def keep(self, sentences: Tensor) -> TransformerState:
         """The state of these sentences only; (b',) of int64."""
+        sentences = sentences.to(self.memory[0][0].device)
         memory, past = (
             tuple((keys[sentences], values[sentences]) for keys, values in layers)
             for layers in (self.memory, self.past)

@@ -62,8 +62,9 @@ class TranslationModel(nn.Module):
 
     def step(self, words: Tensor, state: Any) -> Stepped:
         """One step of a search: the last words of all hypotheses (b, w)."""
-        features, weights, state = self.advance(words, state)
-        return Stepped(self.output(features), weights, state)
+        features, weights, state = self.advance(words.to(self.output.weight.device), state)
+        logits, totals = self.output.normalized(features)
+        return Stepped(logits, weights, state, totals)
 
     @torch.no_grad()
     def force(self, batch: Batch) -> Forced:

@@ -213,11 +213,11 @@ class _Search:
                 self._add(active[row], log_prob, time, parent, finished=True)
                 self.ended[active[row]] += 1
         going = np.argsort(ends, axis=1, kind="stable")[:, :width]
-        parents, words, log_probs = (
-            np.take_along_axis(values, going, 1)
-            for values in (candidates.parents, candidates.words, candidates.log_probs)
+        return (
+            np.take_along_axis(candidates.parents, going, 1),
+            np.take_along_axis(candidates.words, going, 1),
+            np.take_along_axis(candidates.log_probs, going, 1),
         )
-        return parents, words, log_probs
 
     def _done(self, sentence: int, log_probs: npt.NDArray[np.float64]) -> bool:
         """Whether the sentence is decided; at its limit the unfinished fill what is still missing."""

@@ -74,7 +74,9 @@ def _forward(query, keys, v, annotations, visible, scores, weights, context, fir
 
 
 @_compile
-def _backward(by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop):  # type: ignore[no-untyped-def]
+def _backward(  # type: ignore[no-untyped-def]
+    by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
+):
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
     q, key, note, g_context = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), by_context.reshape(-1)

@@ -1,4 +1,4 @@
-"""The sum of e^logit over a vocabulary, and the gradient of the cross-entropy, in the cache: one exponential a logit."""
+"""The sum of e^logit over a vocabulary, and the gradient of the cross-entropy: one exponential a logit."""
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
 

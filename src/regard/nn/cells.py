@@ -105,12 +105,14 @@ class _Way(NamedTuple):
 
 def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
     if not has_kernels(like, width):
-        functions = (getattr(pointwise, f"{kind.name}_{which}") for which in ("forward", "backward"))
-        return _Way(*functions, lambda tensor: tensor)
+        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
     from regard.kernels import recurrent
 
-    functions = (getattr(recurrent, f"{kind.name}_{which}") for which in ("forward", "backward"))
-    return _Way(*functions, Tensor.numpy)
+    return _Way(*_functions(recurrent, kind), Tensor.numpy)
+
+
+def _functions(module: Any, kind: type[Cell]) -> tuple[Callable[..., None], Callable[..., None]]:
+    return getattr(module, f"{kind.name}_forward"), getattr(module, f"{kind.name}_backward")
 
 
 class _Step(torch.autograd.Function):

@@ -125,7 +125,7 @@ def test_ties(kind, tie, matrices, batch):
 
 
 def test_one_embedding_needs_one_vocabulary():
-    with pytest.raises(ConfigError, match='model.tie = "all" .*vocabulary.shared = true'):
+    with pytest.raises(ConfigError, match=r'model\.tie = "all" .*vocabulary\.shared = true'):
         build(RNNConfig(tie="all", **SMALL))
 
 

@@ -72,7 +72,7 @@ class Attended:
         """The steps side by side as heatmaps with their numbers, to a .png, .svg or .pdf file."""
         from regard.show.figures import plot_steps
 
-        return plot_steps([step for step in self.steps() if step.value.ndim <= 2], path)
+        return plot_steps(self.steps(), path)
 
     def __iter__(self) -> Iterator[Array]:
         yield self.context
@@ -144,7 +144,7 @@ class _Work:
 
         same_width(self.score, self.query, self.key)
         context = fused_context(self.query, self.key, self.value, self._scale(), self.visible, self.bias)
-        still = unchanged(query=self.query, key=self.key, value=self.value)
+        still = unchanged(query=self.query, key=self.key, value=self.value, visible=self.visible, bias=self.bias)
 
         def look() -> _Work:
             still()  # weights looked at late must be those of the context
@@ -283,7 +283,7 @@ def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | No
 
     return (
         None if visible is None else fit("visible", boolean(visible, "visible", work.query)),
-        None if bias is None else fit("bias", beside(bias, "bias", work.query)),
+        None if bias is None else fit("bias", beside(bias, "bias", widened(work.query))),
     )
 
 

@@ -9,6 +9,7 @@ Words and places are handed over on the CPU, wherever the model computes.
 from __future__ import annotations
 
 import bisect
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
@@ -66,6 +67,15 @@ class Hypothesis:
     """where the model looked for each word, and for the end if it is finished: (len(words) + finished, ...)"""
     finished: bool
     """False when the longest allowed length was reached before the end"""
+
+
+def limit_for(length: int, longest: int | None) -> int:
+    """How many words, the end included, may answer ``length`` words, for a model that can write ``longest``.
+
+    >>> limit_for(5, None), limit_for(5, 12)
+    (20, 12)
+    """
+    return min(2 * length + 10, longest or sys.maxsize)
 
 
 def length_penalty(length: int, alpha: float) -> float:

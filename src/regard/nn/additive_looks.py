@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.attention import Attended, attend
 from regard.nn.attention import Attention
+from regard.nn.deferred import current_pass
 from regard.nn.functions import apply, has_kernels
 from regard.normalizers import NORMALIZERS
 from regard.scores import SumOfTanh
@@ -62,11 +63,15 @@ class _Sums:
     """(b, d): sentence by sentence, so that threads do not meet"""
 
     def __init__(self) -> None:
+        self._pass = -1
         self.looks: list[tuple[Tensor, Tensor]] = []
         """of each step the weights (b, k) and the gradient by the context (b, a)"""
 
     def begin(self, keys: Tensor) -> None:
-        if not self.looks:
+        """Start afresh with every backward pass: one that did not reach the keys leaves its sums behind."""
+        if self._pass != (current := current_pass()):
+            self._pass = current
+            self.looks.clear()
             self.by_keys, self.by_v = torch.zeros_like(keys), keys.new_zeros(len(keys), keys.shape[-1])
 
 

@@ -48,7 +48,7 @@ class Cell(nn.Module):
 
     def series(self) -> Callable[[Tensor, State], State]:
         """``step`` for the steps of one loop, whose gradients are to be had: faster backward."""
-        notes: Notes = []
+        notes = Notes()
         weight, bias = hand_to_steps(self.weight, self.bias, notes)
 
         def step(product: Tensor, state: State) -> State:
@@ -146,7 +146,7 @@ class _Step(torch.autograd.Function):
         by_last = [torch.empty_like(part) for part in last]
         given = (*by_next, *last, tape.new_empty(0, dtype=torch.bool), tape, by_product, by_recurrent, *by_last)
         ctx.way.backward(*map(ctx.way.held, given))
-        ctx.notes.append((by_recurrent, last[0]))
+        ctx.notes.add(by_recurrent, last[0])
         by_last[0].addmm_(by_recurrent, weight)
         by_state = (part.view(ctx.shape) for part in by_last)
         return None, by_product.view(*ctx.shape[:-1], -1), None, None, None, *by_state

@@ -40,17 +40,16 @@ class Positions(nn.Module):
 class Sinusoidal(Positions):
     """Sines and cosines added to the inputs (Vaswani et al. 2017, sec. 3.5)."""
 
-    table: Tensor
-
     def __init__(self, dim: int, max_positions: int) -> None:  # noqa: ARG002 - there is no last place
         super().__init__()
-        self.register_buffer("table", torch.empty(0, dim), persistent=False)
+        # No buffer: it grows with the sentences seen, and processes that train together see different ones.
+        self.table = torch.empty(0, dim)
 
     def add(self, inputs: Tensor, first: int = 0) -> Tensor:
         end = first + inputs.shape[-2]
-        if end > len(self.table) or self.table.dtype != inputs.dtype:
-            rows = torch.from_numpy(sinusoidal(2 * end, inputs.shape[-1]))
-            self.table = rows.to(inputs)
+        if end > len(self.table) or self.table.dtype != inputs.dtype or self.table.device != inputs.device:
+            with torch.inference_mode(False):
+                self.table = torch.from_numpy(sinusoidal(2 * end, inputs.shape[-1])).to(inputs.device, inputs.dtype)
         return inputs + self.table[first:end]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.scores import Step
-from regard.show.cells import as_table, shades, short
+from regard.show.cells import as_table, one_by_one, shades, short
 
 ENDINGS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, told apart by every eye, and a marker each for print without colour.
@@ -25,6 +26,7 @@ CELL = 0.62  # inches; room for a number of six characters
 def plot_steps(steps: Sequence[Step], path: str | os.PathLike[str]) -> Path:
     """The steps side by side in one strip, each a heatmap with its numbers, its name and its formula."""
     target = checked_path(path)
+    steps = one_by_one(steps)
     tables = [as_table(step.value, step.name) for step in steps]
     widths = [max(table.shape[1] * CELL, 1.6) for table in tables]
     height = max(table.shape[0] for table in tables) * CELL + 1.0
@@ -60,8 +62,7 @@ def plot_curves(curves: Sequence[Curve], path: str | os.PathLike[str], *, across
     """The curves in one picture, each named where it ends."""
     target = checked_path(path)
     figure, (axis,) = _canvas(1, (6.4, 4.0), [1])
-    styles = zip(curves, _LINES, strict=False)
-    for curve, (colour, marker) in styles:
+    for curve, (colour, marker) in zip(curves, cycle(_LINES), strict=False):
         axis.plot(curve.across, curve.up, color=colour, marker=marker, label=curve.name)
     axis.set(xlabel=across, ylabel=up)
     axis.set_ylim(bottom=0)

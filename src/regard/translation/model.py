@@ -40,6 +40,8 @@ class TranslationModel(nn.Module):
     source_embedding: nn.Embedding
     target_embedding: nn.Embedding
     output: Output
+    longest: int | None = None
+    """how many words it can write, the end included; None where there is no limit"""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the sentences (b, k), ``lengths`` (b,) words each; the state before the first word."""
@@ -144,6 +146,7 @@ class TransformerModel(TranslationModel):
             dropout_feedforward=config.dropout_feedforward,
         )
         positions, longest = config.positions, config.max_positions
+        self.longest = longest if positions == "learned" else None
         self.encoder = TransformerEncoder(shape, config.layers, positions=positions, max_positions=longest)
         self.decoder = TransformerDecoder(shape, config.layers, positions=positions, max_positions=longest)
 

@@ -11,6 +11,9 @@ from regard.nn import Attention, PredictedWindow
 from regard.nn.attention import straight_through
 from regard.nn.decoder import Decoder
 from regard.nn.scores import SCORES
+from regard.translation.batches import padded_batch
+from regard.translation.model import build_model
+from regard.translation.model_config import RNNConfig
 
 BATCH, SOURCE, TARGET = 3, 5, 4
 WORD, NOTE, STATE, FEATURE = 3, 4, 4, 2  # dot needs NOTE == STATE
@@ -206,3 +209,18 @@ def test_the_gate_scales_the_whole_context():
 def test_what_does_not_fit_is_refused(options, error, text):
     with pytest.raises(error, match=text):
         decoder(**options)
+
+
+def test_a_backward_pass_that_stops_short_leaves_nothing_behind():
+    """A gradient of the embeddings alone, then the whole: the weights of the loop must not count twice."""
+    config = RNNConfig(embedding=8, encoder_size=8, decoder_size=8, attention_size=8)
+    model = build_model(config, 20, 20, generator=torch.Generator().manual_seed(0)).eval()
+    batch = padded_batch([[5, 6, 7]], [[8, 9]])
+    model(batch).objective.backward()
+    expected = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    model.zero_grad()
+    loss = model(batch).objective
+    torch.autograd.grad(loss, model.target_embedding.weight, retain_graph=True)
+    loss.backward()
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(weight.grad, expected[name], msg=lambda text, name=name: f"{name}: {text}")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.decoding import search
+from regard.decoding import limit_for, search
 from regard.errors import ConfigError, InputError
 from regard.nn.scores import SCORES
 from regard.translation.batches import padded_batch
@@ -143,3 +143,13 @@ def test_mixed_precision_comes_close(model, batch):
     loss.objective.backward()
     torch.testing.assert_close(loss.nll.detach(), single(batch).nll.detach(), rtol=0.01, atol=0.0)
     assert all(weight.grad.isfinite().all() for weight in single.parameters() if weight.grad is not None)
+
+
+def test_learned_positions_limit_what_is_written_and_never_fail():
+    config = TransformerConfig(layers=1, size=16, heads=2, feedforward=16, positions="learned", max_positions=12)
+    model = build(config).eval()
+    batch = padded_batch([[5, 6, 7, 8, 9, 10]], [[5]])
+    limits = [limit_for(6, model.longest)]
+    assert limits == [12]
+    (found,) = search(model, model.start(batch.source, batch.source_lengths), limits, beam=2)
+    assert len(found[0].words) <= 12

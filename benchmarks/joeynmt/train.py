@@ -1,4 +1,4 @@
-"""Training from plain files: ``regard train`` and ``joeynmt train``, the same corpus, pieces, model and settings, in turn."""
+"""From plain files: ``regard train`` and ``joeynmt train`` in turn; the same corpus, pieces, model and settings."""
 
 from __future__ import annotations
 
@@ -89,13 +89,15 @@ def train_theirs(folder: Path, number: int, updates: int, threads: int, python: 
     words = [pieces.id_to_piece(i) for i in range(4, pieces.get_piece_size())]
     (folder / "words.txt").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n")
     side = {
-        "level": "bpe", "max_length": 249, "lowercase": False, "normalize": False, "voc_file": str(folder / "words.txt"),
+        "level": "bpe", "max_length": 249, "lowercase": False, "normalize": False,
+        "voc_file": str(folder / "words.txt"),
         "tokenizer_type": "sentencepiece", "tokenizer_cfg": {"model_file": str(folder / "ours-0" / "vocabulary.model")},
     }  # fmt: skip
     embeddings = {"embedding_dim": 256, "dropout": 0.0, "scale": False}
     rnn = {"type": "recurrent", "rnn_type": "gru", "hidden_size": 256, "num_layers": 1, "dropout": 0.0}
     config = {
-        "name": "race", "use_cuda": False, "fp16": False, "random_seed": 1, "model_dir": str(folder / f"theirs-{number}"),
+        "name": "race", "use_cuda": False, "fp16": False, "random_seed": 1,
+        "model_dir": str(folder / f"theirs-{number}"),
         "data": {
             "train": str(folder / "train"), "dev": str(folder / "dev"), "dataset_type": "plain",
             "src": {"lang": "en", **side}, "trg": {"lang": "xx", **side},

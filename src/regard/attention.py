@@ -26,7 +26,7 @@ from regard.arrays import (
     numbers,
     widened,
 )
-from regard.errors import ShapeError
+from regard.errors import InputError, ShapeError
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
 
@@ -105,6 +105,8 @@ def attend(
     >>> context, weights
     (array([[20.]]), array([[0., 1.]]))
     """
+    if query is None or key is None:
+        raise InputError(f"{'query' if query is None else 'key'} is None; attend() needs a query and keys")
     xp, dtype, arrays = numbers(query=query, key=key, value=value)
     work = _Work(
         xp,
@@ -277,8 +279,9 @@ def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | No
             shape = tuple(array.shape) if not work.single else (*array.shape[:-2], array.shape[-1])
             wanted = f"(..., {keys})" if work.single else f"(..., {queries}, {keys})"
             raise ShapeError(f"{name} must broadcast to the scores {wanted}: queries x keys; it is {shape}")
-        batches = {"query": work.query.shape[:-2], "key": work.key.shape[:-2], name: array.shape[:-2]}
-        broadcast_shapes({what: tuple(shape) for what, shape in batches.items()})
+        batch = broadcast_shapes({"query": tuple(work.query.shape[:-2]), "key": tuple(work.key.shape[:-2])})
+        if broadcast_shapes({"query and key": batch, name: tuple(array.shape[:-2])}) != batch:
+            raise ShapeError(f"{name} {tuple(array.shape)} has more batch dimensions than query and key, {batch}")
         return array
 
     return (

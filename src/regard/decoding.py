@@ -22,6 +22,7 @@ from torch import Tensor
 from regard.errors import InputError, ShapeError
 
 PAD, BOS, EOS = 0, 2, 3
+MOST = 1000  # hypotheses of a sentence
 
 
 class SearchState(Protocol):
@@ -110,8 +111,10 @@ def search(
     """
     if beam < 1 or not 1 <= n_best <= beam:
         raise InputError(f"a beam of {beam} cannot give {n_best} best; ask for 1 <= n_best <= beam")
-    if alpha < 0:
-        raise InputError(f"alpha = {alpha} would punish length twice; use 0 (no normalisation) to about 1")
+    if not 0 <= alpha <= 10:
+        raise InputError(f"alpha, the weight of the length penalty, is {alpha}; use 0 (none) to about 1, at most 10")
+    if beam > MOST:
+        raise InputError(f"a beam of {beam} is more than {MOST}; 5 to 10 find what there is to find")
     if any(limit < 1 for limit in limits):
         raise InputError(f"every limit must leave room for one word; got {min(limits)}")
     run = _Search(model, limits, _Rules(beam, alpha, n_best, bos, eos, list(forbid)))

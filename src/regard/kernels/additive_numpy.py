@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from regard.errors import DtypeError
 from regard.kernels.shapes import batch_shape
 
-_LAYOUT = ("C", "A", "W")  # writable too: for other arrays Numba would compile another kernel
+_LAYOUT: Any = ("C", "A", "W")  # writable too: for other arrays Numba would compile another kernel
 
 
 def additive_scores_numpy(query: ArrayLike, key: ArrayLike, v: ArrayLike) -> NDArray[Any]:

@@ -20,7 +20,7 @@ EAGER = "PyTorch eager"
 
 def run(quick: bool) -> Section:
     section = Section("Additive scores", [*RACE_COLUMNS[:-1], "error: scores, gradients of query, key, v"])
-    rounds = 2 if quick else 7
+    rounds = 2 if quick else 5
     limit = divisions_per_second()
     for backward, asked_eager, asked_peer in ((False, 35, 8), (True, 25, 8)):
         what = "forward + backward" if backward else "forward"

@@ -85,7 +85,7 @@ def _draw(panels: dict[str, Points]) -> None:
                 axis.plot(
                     [p[0] for p in line], [max(p[column] * scale, 1e-3) for p in line], marker="o", label=name, **style
                 )
-            axis.set(xscale="log", yscale="log", title=title, xlabel="length (queries = keys)", ylabel=label)
+            axis.set(yscale="log", title=title, xlabel="length (queries = keys)", ylabel=label)
             axis.set_xscale("log", base=2)
             axis.grid(alpha=0.3)
             axis.legend()

@@ -14,6 +14,7 @@ pairs with such a row is finite but meaningless: the caller computes those pairs
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,13 @@ def gradients(
 
 
 @kernel
-def _exponentials(rows, first, count, left, scale, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
-    """e^(scale * x) for x in rows[first : first + count, left : left + scale.size], columns that are not there e^0.
+def _exponentials(rows, first, count, left, width, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
+    """e^{2x} for x in rows[first : first + count, left : left + width], 1 for columns that are not there.
 
     The vector ``j`` of row ``i`` goes to ``out[i * row_step + j * vector_step]``. Returns whether a number was beyond
     the limit; such a number is brought back to it.
     """
-    lanes, width = BYTES // rows.itemsize, scale.size
+    lanes = BYTES // rows.itemsize
     flat = rows.reshape(-1)
     last = np.zeros(width, rows.dtype)
     present = min(width, rows.shape[1] - left)
@@ -103,7 +104,7 @@ def _exponentials(rows, first, count, left, scale, numbers, out, row_step, vecto
             if outside(x, top):
                 beyond = True
                 x = zero - lesser(zero - lesser(x, top), top)
-            store(out, i * row_step + j * vector_step, exp(x * load(scale, j * lanes)))
+            store(out, i * row_step + j * vector_step, exp(x + x))
     return beyond
 
 
@@ -114,7 +115,7 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
     n_queries, n_keys = query.shape[0] // batch, key.shape[0] // batch
     tiles = -(-n_keys // tile)
     width, row = -(-v.size // lanes) * lanes, tile * lanes
-    weight, scale = np.zeros(width, v.dtype), np.full(width, 2, v.dtype)
+    weight = np.zeros(width, v.dtype)
     weight[: v.size] = v
     e_query, e_key = np.empty(n_queries * width, v.dtype), np.ones(tile * width, v.dtype)
     line = np.empty(tile, v.dtype)
@@ -123,10 +124,10 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
     for unit in range(first, stop):
         b, m0 = unit // tiles, unit % tiles * tile
         if b != current:
-            beyond |= _exponentials(query, b * n_queries, n_queries, 0, scale, numbers, e_query, width, lanes)
+            beyond |= _exponentials(query, b * n_queries, n_queries, 0, width, numbers, e_query, width, lanes)
             current = b
         present = min(tile, n_keys - m0)
-        beyond |= _exponentials(key, b * n_keys + m0, present, 0, scale, numbers, e_key, lanes, row)
+        beyond |= _exponentials(key, b * n_keys + m0, present, 0, width, numbers, e_key, lanes, row)
         for n in range(n_queries):
             for m in range(0, present, 4):
                 s0 = s1 = s2 = s3 = zero
@@ -154,25 +155,24 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
     most = min(blocks, stop - first)
     # Each vector's worth of d lies together, so that it stays in the cache; its sums take its place.
     of_query, of_key = np.ones(most * query_step, v.dtype), np.empty(most * key_step, v.dtype)
-    sum_query, sum_key = np.empty(query_step, v.dtype), np.empty(key_step, v.dtype)
-    sum_v = np.empty(lanes, v.dtype)
+    sum_query, sum_key = np.empty(2 * query_step, v.dtype), np.empty(2 * key_step, v.dtype)
+    part_key = np.zeros(key_step, v.dtype)
+    sum_v = np.empty(lanes, np.float64)
     beyond, unit = False, first
     while unit < stop:
         b, left = unit // blocks, unit % blocks
         count = min(blocks - left, stop - unit)
-        scale = np.full(count * lanes, 2, v.dtype)
-        columns = left * lanes
-        beyond |= _exponentials(query, b * n_queries, n_queries, columns, scale, numbers, of_query, lanes, query_step)
-        beyond |= _exponentials(key, b * n_keys, n_keys, columns, scale, numbers, of_key, lanes, key_step)
-        last = _last_group(grad, b * strides[0], strides, n_queries, n_keys)
+        columns, width = left * lanes, count * lanes
+        beyond |= _exponentials(query, b * n_queries, n_queries, columns, width, numbers, of_query, lanes, query_step)
+        beyond |= _exponentials(key, b * n_keys, n_keys, columns, width, numbers, of_key, lanes, key_step)
+        rows = b * strides[0], strides[1], strides[2]
+        last, total = _last_group(grad, rows, n_queries, n_keys)
         for j in range(count):
             at = j * query_step, j * key_step
-            _vector(
-                grad, b * strides[0], strides, last, of_query, at[0], of_key, at[1], sum_query, sum_key, sum_v, numbers
-            )
+            _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v)
             if grad_v is not None:
                 for d in range(min(lanes, v.size - (left + j) * lanes)):
-                    grad_v[b, (left + j) * lanes + d] = 2 * sum_v[d]
+                    grad_v[b, (left + j) * lanes + d] = total - 2 * sum_v[d]
         if grad_query is not None:
             _write(grad_query, b * n_queries, n_queries, columns, v, of_query, count, query_step)
         if grad_key is not None:
@@ -182,53 +182,63 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
 
 
 @kernel
-def _last_group(grad, at, strides, n_queries, n_keys):  # type: ignore[no-untyped-def]
-    """The gradients of the last one to four queries; a query that the group lacks gets zeros."""
-    out = np.zeros((4, n_keys), grad.dtype)
-    for n in range((n_queries - 1) // 4 * 4, n_queries):
+def _last_group(grad, rows, n_queries, n_keys):  # type: ignore[no-untyped-def]
+    """The gradients of the last one to four queries, zeros for those that the group lacks; and the sum of all."""
+    out, total = np.zeros((4, n_keys), grad.dtype), 0.0
+    for n in range(n_queries):
         for m in range(n_keys):
-            out[n % 4, m] = grad[at + n * strides[1] + m * strides[2]]
-    return out.reshape(-1)
+            g = grad[rows[0] + n * rows[1] + m * rows[2]]
+            total += g
+            if n >= (n_queries - 1) // 4 * 4:
+                out[n % 4, m] = g
+    return out.reshape(-1), total
 
 
 @kernel
-def _vector(grad, grad_at, strides, last, of_query, query_at, of_key, key_at, sum_query, sum_key, sum_v, numbers):  # type: ignore[no-untyped-def]
+def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v):  # type: ignore[no-untyped-def]
     """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
-    lanes = BYTES // sum_v.itemsize
-    n_keys, groups = sum_key.size // lanes, sum_query.size // (4 * lanes)
-    zero = splat(sum_v.dtype.type(0))
-    part_key, part_v, total_v = np.zeros_like(sum_key), np.empty_like(sum_v), np.zeros(lanes, np.float64)
-    sum_query[:], sum_key[:] = 0, 0
-    # Long sums are made of short ones, which is as accurate as adding in a tree.
+    lanes = BYTES // part_key.itemsize
+    n_keys, groups = part_key.size // lanes, sum_query.size // (8 * lanes)
+    zero, part_v = splat(part_key.dtype.type(0)), np.empty(lanes, part_key.dtype)
+    sum_query[:], sum_key[:], sum_v[:] = 0, 0, 0
+    # Long sums are made of short ones, and these are added with what rounding takes from them.
+    short = max(4, int(math.sqrt(groups)))
     for m0 in range(0, n_keys, _KEYS_AT_ONCE):
         m1 = min(m0 + _KEYS_AT_ONCE, n_keys)
         for group in range(groups):
-            at, start = group * 4 * lanes, grad_at + group * 4 * strides[1]
-            args = (of_query, query_at + at, of_key, key_at, part_key, sum_query, at, m0, m1, numbers)
+            start = group * 4 * lanes
+            args = (of_query, at[0] + start, of_key, at[1], part_key, sum_query, start, m0, m1)
             if group < groups - 1:
-                store(part_v, 0, _four_queries(grad, start, strides[1], strides[2], *args))
+                store(part_v, 0, _four_queries(grad, rows[0] + group * 4 * rows[1], rows[1], rows[2], *args))
             else:
                 store(part_v, 0, _four_queries(last, 0, n_keys, 1, *args))
             for i in range(lanes):
-                total_v[i] += part_v[i]
-            if group % 4 == 3 or group == groups - 1:
+                sum_v[i] += part_v[i]
+            if group % short == short - 1 or group == groups - 1:
                 for m in range(m0 * lanes, m1 * lanes, lanes):
-                    store(sum_key, m, load(sum_key, m) + load(part_key, m))
+                    _add(sum_key, m, load(part_key, m))
                     store(part_key, m, zero)
-    of_query[query_at : query_at + sum_query.size] = sum_query
-    of_key[key_at : key_at + sum_key.size] = sum_key
-    for i in range(lanes):
-        sum_v[i] = total_v[i]
+    for sums, out, start in ((sum_query, of_query, at[0]), (sum_key, of_key, at[1])):
+        half = sums.size // 2
+        for i in range(0, half, lanes):
+            store(out, start + i, load(sums, i) + load(sums, half + i))
 
 
 @inline
-def _four_queries(  # type: ignore[no-untyped-def]
-    grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, numbers
-):
-    """Four queries with keys [m0, m1): adds g s (1 - s) for each query and key, and returns the sum of g (1/2 - s)."""
+def _add(sums, at, x):  # type: ignore[no-untyped-def]
+    """Add to a sum in the first half of ``sums``, and what rounding took from it to the second (Kahan 1965)."""
+    old = load(sums, at)
+    new = old + x
+    store(sums, at, new)
+    lost = at + sums.size // 2
+    store(sums, lost, load(sums, lost) + (x - (new - old)))
+
+
+@inline
+def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1):  # type: ignore[no-untyped-def]
+    """Four queries with keys [m0, m1): adds g s (1 - s) for each query and key, and returns the sum of g s."""
     number, lanes = sum_query.dtype.type, BYTES // sum_query.itemsize
-    one, zero, half, small = splat(number(1)), splat(number(0)), splat(number(0.5)), splat(number(0.25))
-    huge = splat(numbers[1])
+    one, zero, small = splat(number(1)), splat(number(0)), splat(number(0.25))
     a0, a1 = load(of_query, query_at), load(of_query, query_at + lanes)
     a2, a3 = load(of_query, query_at + 2 * lanes), load(of_query, query_at + 3 * lanes)
     r0, r1, r2, r3 = start, start + row, start + 2 * row, start + 3 * row
@@ -239,22 +249,21 @@ def _four_queries(  # type: ignore[no-untyped-def]
             e, c = load(of_key, key_at + m * lanes), m * column
             g0, g1, g2, g3 = splat(grad[r0 + c]), splat(grad[r1 + c]), splat(grad[r2 + c]), splat(grad[r3 + c])
             p0, p1, p2, p3 = a0 * e, a1 * e, a2 * e, a3 * e
-            p0, p1, p2, p3 = lesser(p0, huge), lesser(p1, huge), lesser(p2, huge), lesser(p3, huge)
             s0, s1, s2, s3 = one / (p0 + one), one / (p1 + one), one / (p2 + one), one / (p3 + one)
-            # 1 - s is p s, which has more digits where s is close to 1
+            # 1 - s is p s, which has more digits where s is close to 1 (and none where p is infinite)
             y0, y1 = where_less(p0, small, p0 * s0, one - s0), where_less(p1, small, p1 * s1, one - s1)
             y2, y3 = where_less(p2, small, p2 * s2, one - s2), where_less(p3, small, p3 * s3, one - s3)
             gs0, gs1, gs2, gs3 = g0 * s0, g1 * s1, g2 * s2, g3 * s3
             w0, w1, w2, w3 = gs0 * y0, gs1 * y1, gs2 * y2, gs3 * y3
             sum0, sum1, sum2, sum3 = sum0 + w0, sum1 + w1, sum2 + w2, sum3 + w3
-            sum_v = sum_v + (((half * g0 - gs0) + (half * g1 - gs1)) + ((half * g2 - gs2) + (half * g3 - gs3)))
+            sum_v = sum_v + ((gs0 + gs1) + (gs2 + gs3))
             store(part_key, m * lanes, load(part_key, m * lanes) + ((w0 + w1) + (w2 + w3)))
         total0, total1, total2, total3 = total0 + sum0, total1 + sum1, total2 + sum2, total3 + sum3
         total = total + sum_v
-    store(sum_query, at, load(sum_query, at) + total0)
-    store(sum_query, at + lanes, load(sum_query, at + lanes) + total1)
-    store(sum_query, at + 2 * lanes, load(sum_query, at + 2 * lanes) + total2)
-    store(sum_query, at + 3 * lanes, load(sum_query, at + 3 * lanes) + total3)
+    _add(sum_query, at, total0)
+    _add(sum_query, at + lanes, total1)
+    _add(sum_query, at + 2 * lanes, total2)
+    _add(sum_query, at + 3 * lanes, total3)
     return total
 
 

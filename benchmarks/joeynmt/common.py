@@ -101,7 +101,8 @@ class Joey:
         self.process = process
 
     def ask(self, command: str) -> dict[str, Any]:
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())

@@ -1,6 +1,6 @@
-"""The sum of e^logit over a vocabulary, and the gradient of the cross-entropy, in the cache: one exponential a logit."""
+"""The sum of e^logit over a vocabulary, and the gradient of cross-entropy: one exponential a logit, in the cache."""
 
-# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
+# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False, disallow-untyped-defs=False
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _run(logits: np.ndarray, width: int, right: np.ndarray, smoothing: float, th
 
 
 @_compile
-def _rows(logits, width, right, numbers, totals, means, first, stop):  # type: ignore[no-untyped-def]
+def _rows(logits, width, right, numbers, totals, means, first, stop):
     lanes, stride = BYTES // logits.itemsize, logits.shape[1]
     flat, some = logits.reshape(-1), np.empty(BYTES // logits.itemsize, logits.dtype)
     zero = splat(logits.dtype.type(0))

@@ -22,7 +22,7 @@ FAR = 40.0
 
 
 @_inline
-def tanh(x, one, far):  # type: ignore[no-untyped-def]
+def tanh(x, one, far):
     """tanh of each lane, as 1 - 2 / (1 + e^2x); ``one`` and ``far`` are splat(1) and splat(FAR)."""
     zero = one - one
     x = zero - lesser(zero - lesser(x, far), far)
@@ -30,14 +30,14 @@ def tanh(x, one, far):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def sigmoid(x, one, far):  # type: ignore[no-untyped-def]
+def sigmoid(x, one, far):
     zero = one - one
     x = lesser(zero - lesser(x, far + far), far + far)
     return one / (one + exp(x))
 
 
 @_compile
-def gru_forward(product, recurrent, previous, active, out, tape):  # type: ignore[no-untyped-def]
+def gru_forward(product, recurrent, previous, active, out, tape):
     """The next state; tape (n, 4 d): reset, update, candidate, recurrent part of the candidate."""
     n, d = previous.shape
     lanes = BYTES // previous.itemsize
@@ -63,7 +63,7 @@ def gru_forward(product, recurrent, previous, active, out, tape):  # type: ignor
 
 
 @_compile
-def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_previous):  # type: ignore[no-untyped-def]
+def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_previous):
     """Gradients by both products (n, 3 d), and by the last state where it does not pass through its product."""
     n, d = previous.shape
     lanes = BYTES // previous.itemsize
@@ -93,7 +93,7 @@ def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_pr
 
 
 @_compile
-def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape):  # type: ignore[no-untyped-def]
+def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape):
     """The next state and cell; tape (n, 5 d): input, forget and output gate, candidate, tanh of the cell."""
     n, d = cell.shape
     lanes = BYTES // cell.itemsize
@@ -124,7 +124,7 @@ def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape
 
 
 @_compile
-def lstm_backward(by_new, by_cell, previous, cell, active, tape, by_product, by_recurrent, by_previous, by_last_cell):  # type: ignore[no-untyped-def]
+def lstm_backward(by_new, by_cell, _previous, cell, active, tape, by_product, by_recurrent, by_previous, by_last_cell):
     """Gradients by both products (n, 4 d), which are the same, and by the last state and cell."""
     n, d = cell.shape
     lanes = BYTES // cell.itemsize

@@ -6,6 +6,7 @@ Time comes first: (t, b, d), so that each step is one block of memory.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -104,13 +105,10 @@ class _Way(NamedTuple):
 
 
 def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
-    if not has_kernels(like, width):
-        functions = (getattr(pointwise, f"{kind.name}_{which}") for which in ("forward", "backward"))
-        return _Way(*functions, lambda tensor: tensor)
-    from regard.kernels import recurrent
-
-    functions = (getattr(recurrent, f"{kind.name}_{which}") for which in ("forward", "backward"))
-    return _Way(*functions, Tensor.numpy)
+    kernels = has_kernels(like, width)
+    home = importlib.import_module("regard.kernels.recurrent") if kernels else pointwise
+    held = Tensor.numpy if kernels else lambda tensor: tensor
+    return _Way(getattr(home, f"{kind.name}_forward"), getattr(home, f"{kind.name}_backward"), held)
 
 
 class _Step(torch.autograd.Function):

@@ -67,7 +67,9 @@ class DecoderState:
     def keep(self, sentences: Tensor) -> DecoderState:
         """The state of these sentences only; (b',) of int64."""
         sentences = sentences.to(self.hidden[0].device)
-        memory = Memory(*(None if part is None else part[sentences] for part in self.memory))
+        annotations, summary, visible, ready = self.memory
+        visible = None if visible is None else visible[sentences]
+        memory = Memory(annotations[sentences], summary[sentences], visible, ready[sentences])
         hidden = tuple(part[sentences] for part in self.hidden)
         return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])
 
@@ -150,7 +152,8 @@ class Decoder(nn.Module):
         self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
         self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
         self.dropout = nn.Dropout(dropout)
-        self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim)
+        self.parts = layers * kind.parts
+        self.first = nn.Linear(annotation_dim, self.parts * hidden_dim)
         self.gate = nn.Linear(hidden_dim, 1) if gate else None
         self.readout = Readout(
             (hidden_dim, annotation_dim, 0 if self.asked_by == "current" and attention else embedding_dim),
@@ -170,7 +173,7 @@ class Decoder(nn.Module):
         elif self.from_context is not None:
             ready = self.from_context(summary[:, None])
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
-        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)
+        hidden = torch.tanh(self.first(summary))[:, None].chunk(self.parts, -1)
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
         return DecoderState(memory, hidden, feed, time=0)
 
@@ -240,13 +243,11 @@ class Decoder(nn.Module):
 
     def _layers_of_a_loop(self, memory: Memory) -> _Layers:
         """The same, with the gradients of what every step uses made once, after the loop."""
-        look = self._look
         assert self.attention is not None
+        look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._look
         if AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
             looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
-
-            def look(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
-                return self._gated(query, looks(query))
+            look = lambda query, _state: self._gated(query, looks(query))  # noqa: E731 - stands for the method
 
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
@@ -264,9 +265,7 @@ class Decoder(nn.Module):
         assert self.attention is not None
         annotations, _, visible, ready = state.memory
         place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
-        return self._gated(
-            query, self.attention(query, annotations, visible=visible, projected=ready, position=place)
-        )
+        return self._gated(query, self.attention(query, annotations, visible=visible, projected=ready, position=place))
 
     def _gated(self, query: Tensor, look: Attended) -> tuple[Tensor, Attended]:
         context: Tensor = look.context

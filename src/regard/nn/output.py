@@ -64,7 +64,9 @@ class Output(nn.Module):
     def log_probs(self, features: Tensor, target: Tensor) -> Tensor:
         """Features (n, d), target (n,): the log-probability of each of the n words."""
         rows = max(1, CHUNK // len(self.weight))
-        chunks = ((features[begin : begin + rows], target[begin : begin + rows]) for begin in range(0, len(target), rows))
+        chunks = (
+            (features[begin : begin + rows], target[begin : begin + rows]) for begin in range(0, len(target), rows)
+        )
         return torch.cat([-F.cross_entropy(self(chunk), right, reduction="none") for chunk, right in chunks])
 
 
@@ -76,9 +78,7 @@ def cross_entropy(
     The gradients are made in the same pass, while a chunk's logits are in the cache. The second result is the same
     without label smoothing, and without a gradient.
     """
-    objective, nll = apply(
-        _CrossEntropy, features, weight, bias, target, label_smoothing, torch.is_grad_enabled()
-    )
+    objective, nll = apply(_CrossEntropy, features, weight, bias, target, label_smoothing, torch.is_grad_enabled())
     return objective, nll
 
 
@@ -121,9 +121,7 @@ def _rows_of_logits(like: Tensor, width: int) -> Tensor:
     return like.new_empty(len(like), -(-width // 8) * 8)
 
 
-def log_totals(
-    held: Tensor, width: int, right: Tensor | None = None, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
+def log_totals(held: Tensor, width: int, right: Tensor | None = None, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
     """log(sum(e^logit)) and the mean logit of each row of ``held`` (n, at least width), (n,) each.
 
     With ``right`` (n,), logits become the gradient of the cross-entropy with these words.

@@ -143,9 +143,12 @@ class TransformerModel(TranslationModel):
             dropout_attention=config.dropout_attention,
             dropout_feedforward=config.dropout_feedforward,
         )
-        order = {"positions": config.positions, "max_positions": config.max_positions}
-        self.encoder = TransformerEncoder(shape, config.layers, **order)
-        self.decoder = TransformerDecoder(shape, config.layers, **order)
+        self.encoder = TransformerEncoder(
+            shape, config.layers, positions=config.positions, max_positions=config.max_positions
+        )
+        self.decoder = TransformerDecoder(
+            shape, config.layers, positions=config.positions, max_positions=config.max_positions
+        )
 
     def start(self, source: Tensor, lengths: Tensor) -> TransformerState:
         visible = _visible(source, lengths)
@@ -203,7 +206,10 @@ def _vocabulary_layers(
     source = target if tie == "all" else nn.Embedding(source_size, width)
     for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
-    return source, target, Output(width, target_size, weight=None if tie == "none" else target.weight)
+    output = Output(width, target_size)
+    if tie != "none":
+        output.register_parameter("weight", target.get_parameter("weight"))
+    return source, target, output
 
 
 def _attention(config: RNNConfig) -> Attention | None:

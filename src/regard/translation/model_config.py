@@ -43,7 +43,7 @@ class RNNConfig(Settings):
     span: Literal["global", "local-m", "local-p"] = setting(
         "global", "Where it may look: everywhere, around the same place, around a predicted place."
     )
-    window: int = setting(10, "Words to each side of that place, for local-m and local-p.", ge=0)
+    window: int = setting(10, "Words to each side of that place, for local-m and local-p.", ge=1)
     normalize: Literal["softmax", "hard", "sparsemax"] = setting(
         "softmax", "Scores to weights: softmax, hard = one word at a time, sparsemax = few words."
     )
@@ -101,7 +101,8 @@ class RNNConfig(Settings):
             (
                 self.input_feeding and self.asked_by != "current",
                 "input_feeding passes on what the current state found: it needs the cell gru or lstm, and an attention "
-                f"that the current state asks for, such as general; got cell = {self.cell!r} and attention = {self.attention!r}",
+                "that the current state asks for, such as general; "
+                f"got cell = {self.cell!r} and attention = {self.attention!r}",
             ),
             (
                 alike,

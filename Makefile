@@ -7,7 +7,7 @@ demo: .venv/regard.stamp
 	$(BIN)/regard demo --out demo
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -16,6 +16,16 @@ lint: .venv/test.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m benchmarks
+
+# The same tests with the lowest version of every dependency (torch as pip offers it).
+test-lowest: .venv-lowest/test.stamp
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2
+
+.venv-lowest/test.stamp: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/pip install --quiet --editable '.[test]' --constraint .venv-lowest/lowest.txt
+	touch $@
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -33,4 +43,4 @@ bench: .venv/bench.stamp
 	touch $@
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv .venv-lowest demo

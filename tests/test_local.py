@@ -83,6 +83,38 @@ def test_no_leak_from_outside_the_window_forward_or_backward():
     assert torch.isfinite(key.grad[:6]).all()
 
 
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_what_one_query_sees_does_not_leak_into_its_neighbours(convert):
+    key, value = np.random.default_rng(3).normal(size=(2, 9, 3))
+    clean = attend_local(convert(key), convert(key), convert(value), width=2).context
+    for place in (key, value):
+        place[5] = np.nan
+    got = np.asarray(attend_local(convert(np.nan_to_num(key)), convert(key), convert(value), width=2).context)
+    assert_allclose(got[:3], clean[:3], rtol=1e-12)
+    assert np.isnan(got[3:8]).all()
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "concat"])
+def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
+    rng = np.random.default_rng(4)
+    inputs = [rng.normal(size=(2, 3, 70, 4)) for _ in range(3)]
+    W = rng.normal(size=(5, 8))
+    kinds = {
+        "additive": lambda to: scores.Additive(to(W[:, :4]), to(W[:, 4:]), to(W[:, 0])),
+        "concat": lambda to: scores.Concat(to(W), to(W[:, 0])),
+    }
+    kind = kinds.get(score, lambda _: score)
+    expected = attend_local(*inputs, width=9, score=kind(np.asarray))
+    tensors = [torch.from_numpy(x).requires_grad_() for x in inputs]
+    near = attend_local(*tensors, width=9, score=kind(lambda x: torch.tensor(x)))
+    assert "scores" not in vars(near._work)
+    assert_allclose(near.context.detach(), expected.context, rtol=1e-10, atol=1e-13)
+    assert_allclose(near.weights.detach(), expected.weights, rtol=1e-10, atol=1e-13)
+    assert_allclose(near.window_weights.detach(), expected.window_weights, rtol=1e-10, atol=1e-13)
+    near.context.sum().backward()
+    assert all(x.grad.isfinite().all() for x in tensors)
+
+
 def test_gradients_reach_the_predicted_centers():
     query, key = (torch.randn(n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (4, 9))
     centers = torch.tensor([1.3, 2.6, 4.4, 7.7], dtype=torch.float64)

@@ -101,8 +101,8 @@ class Joey:
         self.process = process
 
     def ask(self, command: str) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        assert self.process.stdin
+        assert self.process.stdout
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())

@@ -167,7 +167,7 @@ class _Search:
                 raise ShapeError(f"step was given words {tuple(words.shape)}, and scored {tuple(stepped.logits.shape)}")
             width = min(self.rules.beam, words.shape[1] * (stepped.logits.shape[2] - 1))
             candidates = self._candidates(stepped, log_probs, width)
-            new_log_probs, parents, new_words = self._split(active, candidates, width)
+            parents, new_words, new_log_probs = self._split(active, candidates, width)
             weights = None if stepped.weights is None else stepped.weights.cpu().numpy()
             self.past.append(_Past({s: row for row, s in enumerate(active)}, parents, new_words, weights))
             going = [row for row, sentence in enumerate(active) if not self._done(sentence, new_log_probs[row])]
@@ -198,8 +198,10 @@ class _Search:
         parents = place // best.shape[-1]
         return _Candidates(top.numpy(), parents.numpy(), words.cpu().flatten(1).gather(1, place).numpy())
 
-    def _split(self, active: list[int], candidates: _Candidates, width: int) -> _Candidates:
-        """The ``width`` best that go on; those that end are set aside.
+    def _split(
+        self, active: list[int], candidates: _Candidates, width: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Parents, words and log-probabilities of the ``width`` that go on; those that end are set aside.
 
         An end counts only among the ``width`` best: an unlikely early end must not win by its shortness.
         """
@@ -211,10 +213,10 @@ class _Search:
                 self._add(active[row], log_prob, time, parent, finished=True)
                 self.ended[active[row]] += 1
         going = np.argsort(ends, axis=1, kind="stable")[:, :width]
-        return _Candidates(
-            np.take_along_axis(candidates.log_probs, going, 1),
+        return (
             np.take_along_axis(candidates.parents, going, 1),
             np.take_along_axis(candidates.words, going, 1),
+            np.take_along_axis(candidates.log_probs, going, 1),
         )
 
     def _done(self, sentence: int, log_probs: npt.NDArray[np.float64]) -> bool:

@@ -9,17 +9,21 @@ Only the keys inside the windows are scored: the cost depends on the window, not
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from regard.arrays import (
     Array,
+    Namespace,
+    all_finite,
     array_namespace,
     beside,
     boolean,
     broadcast_shapes,
     cast,
+    is_torch_array,
     numbers,
     to_array,
     widened,
@@ -27,18 +31,36 @@ from regard.arrays import (
 from regard.attention import Attended
 from regard.errors import ShapeError
 from regard.masks import check_width
-from regard.normalizers import Normalizer, hide, normalizer_of
-from regard.scores import Score, ScoreFunction, Step, score_of, weight
+from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
+from regard.scores import (
+    Additive,
+    Concat,
+    Dot,
+    ScaledDot,
+    Score,
+    ScoreFunction,
+    Step,
+    SumOfTanh,
+    same_width,
+    score_of,
+    weight,
+)
 
 
 class LocalAttended(Attended):
-    """An Attended that holds its weights window by window; ``weights`` spreads them over all keys when looked at.
+    """An Attended that holds its weights window by window; ``weights`` spreads them over all keys when looked at."""
 
-    window_weights (..., q, w), and positions (..., q, w): the key each of them belongs to.
-    """
+    _work: _LocalWork
 
-    window_weights: Array
-    positions: Array
+    @property
+    def window_weights(self) -> Array:
+        """(..., q, w)"""
+        return cast(self._work.xp, self._work.weights, self._work.dtype)
+
+    @property
+    def positions(self) -> Array:
+        """(..., q, w): the key that each of the window's weights belongs to."""
+        return self._work.windows.places
 
 
 def attend_local(
@@ -71,36 +93,105 @@ def attend_local(
     q, k = widened(arrays["query"]), widened(arrays["key"])
     v = widened(arrays["value"]) if value is not None else k
     _check_shapes(q, k, v)
-    windows = _Windows.around(_centers(q, k, centers), check_width(width), keys=k.shape[-2])
-    if visible is not None:
-        windows.hide(boolean(visible, "visible", q))
-    scorer = score_of(score)
-    scores = _window_scores(scorer, q, windows.pick(k), windows.places)
-    aligned = normalizer_of(normalize)(hide(scores, windows.inside))
-    aligned = xp.where(windows.inside, aligned, xp.zeros_like(aligned))
-    bell = centers is not None if gaussian is None else gaussian
-    weights = aligned * windows.gaussian() if bell else aligned
-    context = xp.matmul(weights[..., None, :], windows.pick(v))[..., 0, :]
+    work = _LocalWork(
+        xp,
+        dtype,
+        query=q,
+        key=k,
+        value=v,
+        width=check_width(width),
+        centers=_centers(q, k, centers),
+        gaussian=centers is not None if gaussian is None else gaussian,
+        score=score_of(score),
+        normalize=normalizer_of(normalize),
+        visible=None if visible is None else boolean(visible, "visible", q),
+    )
+    context = _by_kernel(work) if centers is None else None
+    attended = LocalAttended(
+        cast(xp, work.context if context is None else context, dtype),
+        weights=lambda: cast(xp, work.windows.spread(work.weights, 0.0), dtype),
+        scores=lambda: work.windows.spread(work.scores, -xp.inf),
+        steps=work.steps,
+    )
+    attended._work = work
+    return attended
 
-    def steps() -> list[Step]:
+
+@dataclass
+class _LocalWork:
+    """One call of attend_local, its inputs checked; what the kernel did not need is computed when looked at."""
+
+    xp: Namespace
+    dtype: Any
+    query: Array
+    key: Array
+    value: Array
+    width: int
+    centers: Array
+    gaussian: bool
+    score: ScoreFunction
+    normalize: Normalizer
+    visible: Array | None
+
+    @cached_property
+    def windows(self) -> _Windows:
+        windows = _Windows.around(self.centers, self.width, keys=self.key.shape[-2])
+        if self.visible is not None:
+            windows.hide(self.visible)
+        return windows
+
+    @cached_property
+    def scores(self) -> Array:
+        near_keys, places = self.windows.pick(self.key), self.windows.places
+        if isinstance(self.score, Score):  # Location needs to know where the picked keys stand
+            return self.score.at(self.query, near_keys, places)
+        return self.score(self.query[..., None, :], near_keys)[..., 0, :]
+
+    @cached_property
+    def aligned(self) -> Array:
+        aligned = self.normalize(hide(self.scores, self.windows.inside))
+        return self.xp.where(self.windows.inside, aligned, self.xp.zeros_like(aligned))
+
+    @cached_property
+    def weights(self) -> Array:
+        return self.aligned * self.windows.gaussian() if self.gaussian else self.aligned
+
+    @cached_property
+    def context(self) -> Array:
+        return self.xp.matmul(self.weights[..., None, :], self.windows.pick(self.value))[..., 0, :]
+
+    def steps(self) -> list[Step]:
         return [
-            Step("query", "given", q),
-            Step("centers", "given" if centers is not None else "the query's own place", windows.centers),
-            Step("positions", f"the keys at most {width} from the center", windows.places),
-            Step("scores", getattr(scorer, "formula", "score(query, key)"), scores),
-            Step("aligned", "normalized inside the window", aligned),
-            Step("weights", "aligned * exp(-(s - p)² / 2 sigma²)" if bell else "aligned", weights),
-            Step("context", "sum of the weighted values", context),
+            Step("query", "given", self.query),
+            Step("centers", "the middle of each window", self.centers),
+            Step("positions", f"the keys at most {self.width} from the center", self.windows.places),
+            Step("scores", getattr(self.score, "formula", "score(query, key)"), self.scores),
+            Step("aligned", "normalized inside the window", self.aligned),
+            Step("weights", "aligned * exp(-(s - p)² / 2 sigma²)" if self.gaussian else "aligned", self.weights),
+            Step("context", "sum of the weighted values", self.context),
         ]
 
-    attended = LocalAttended(
-        cast(xp, context, dtype),
-        weights=lambda: cast(xp, windows.spread(weights, 0.0), dtype),
-        scores=lambda: windows.spread(scores, -xp.inf),
-        steps=steps,
-    )
-    attended.window_weights, attended.positions = cast(xp, weights, dtype), windows.places
-    return attended
+
+def _by_kernel(work: _LocalWork) -> Array | None:
+    """The context of monotonic windows on torch, from a kernel that copies no keys; None where it does not fit."""
+    batches = {tuple(x.shape[:-2]) for x in (work.query, work.key, work.value)}
+    plain = work.visible is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
+    if not (is_torch_array(work.query) and plain and len(batches) == 1):
+        return None
+    if not (all_finite(work.xp, work.key) and all_finite(work.xp, work.value)):
+        return None  # it masks by adding -inf, which a NaN outside a window survives
+    from regard.kernels import window_attention
+
+    query, key, score = work.query, work.key, work.score
+    if isinstance(score, Additive | Concat):
+        query, key, score = score.projected(query, key)
+    if not isinstance(score, Dot | ScaledDot | SumOfTanh):
+        return None
+    same_width(score, query, key)
+    if isinstance(score, SumOfTanh):
+        v = weight("v", score.v, query, (query.shape[-1],), "(hidden,)")
+        return window_attention(query, key, work.value, width=work.width, score="additive", v=v)
+    return window_attention(query, key, work.value, width=work.width, score=score.name)
 
 
 def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
@@ -139,12 +230,6 @@ def _centers(query: Array, key: Array, centers: Any) -> Array:
         return xp.broadcast_to(array, wanted)
     except (ValueError, RuntimeError):
         raise ShapeError(f"centers must be one place for each query, {wanted}; they are {tuple(array.shape)}") from None
-
-
-def _window_scores(score: ScoreFunction, query: Array, near_keys: Array, places: Array) -> Array:
-    if isinstance(score, Score):  # Location needs to know where the picked keys stand
-        return score.at(query, near_keys, places)
-    return score(query[..., None, :], near_keys)[..., 0, :]
 
 
 @dataclass

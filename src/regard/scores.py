@@ -144,11 +144,12 @@ class Additive(Score):
         self.W_q, self.W_k, self.v = W_q, W_k, v
 
     def __call__(self, query: Array, key: Array) -> Array:
-        return SumOfTanh(self.v)(*self._projected(query, key))
+        projected_query, projected_key, comparison = self.projected(query, key)
+        return comparison(projected_query, projected_key)
 
     def steps(self, query: Array, key: Array) -> list[Step]:
-        projected_query, projected_key = self._projected(query, key)
-        hidden, scores = SumOfTanh(self.v).steps(projected_query, projected_key)
+        projected_query, projected_key, comparison = self.projected(query, key)
+        hidden, scores = comparison.steps(projected_query, projected_key)
         return [
             Step("projected query", "W_q query", projected_query),
             Step("projected keys", "W_k key", projected_key),
@@ -156,12 +157,12 @@ class Additive(Score):
             scores,
         ]
 
-    def _projected(self, query: Array, key: Array) -> tuple[Array, Array]:
-        """(..., q, h), (..., k, h)"""
+    def projected(self, query: Array, key: Array) -> tuple[Array, Array, SumOfTanh]:
+        """W_q query (..., q, h), W_k key (..., k, h), and what compares the two."""
         hidden = weight("v", self.v, query, (None,), "(hidden,)").shape[0]
         W_q = weight("W_q", self.W_q, query, (hidden, query.shape[-1]), "(hidden, query width)")
         W_k = weight("W_k", self.W_k, query, (hidden, key.shape[-1]), "(hidden, key width)")
-        return query @ W_q.T, key @ W_k.T
+        return query @ W_q.T, key @ W_k.T, SumOfTanh(self.v)
 
 
 class Concat(Score):
@@ -177,6 +178,10 @@ class Concat(Score):
 
     def steps(self, query: Array, key: Array) -> list[Step]:
         return self._as_additive(query, key).steps(query, key)
+
+    def projected(self, query: Array, key: Array) -> tuple[Array, Array, SumOfTanh]:
+        """As for additive."""
+        return self._as_additive(query, key).projected(query, key)
 
     def _as_additive(self, query: Array, key: Array) -> Additive:
         width = query.shape[-1]

@@ -217,6 +217,7 @@ def test_nothing_in_nothing_out(shape: tuple[int, ...]) -> None:
     assert scores.shape == shape[:3]
     assert (scores == 0).all()
     assert [g.shape for g in torch.autograd.grad(scores.sum(), tensors)] == [x.shape for x in tensors]
+    assert additive_scores(tensors[0][:, None], tensors[1][:, None], tensors[2]).shape == (shape[0], 1, *shape[1:3])
 
 
 def test_rows_that_do_not_lie_together() -> None:
@@ -252,7 +253,7 @@ def test_no_chunk_holds_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (((7,), (5, 7), (7,)), r"take query \(\.\.\., q, d\).*not query \(7,\)"),
         (((3, 7), (5, 7), (1, 7)), r"v \(d,\), not .* v \(1, 7\)"),
-        (((3, 7), (5, 8), (7,)), "same last size.*project"),
+        (((3, 7), (5, 8), (7,)), r"same last size \(project.*key \(5, 8\)"),
         (((2, 3, 7), (4, 5, 7), (7,)), "leading sizes of query and key must be equal, or 1"),
     ],
 )

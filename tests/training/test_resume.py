@@ -11,6 +11,7 @@ import torch
 from regard.errors import CheckpointError, TrainingError
 from regard.training import checkpoint, train
 from regard.training.checkpoint import Checkpoints, State
+from regard.training.directory import RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
 from tests.training.toy_task import settings
 
@@ -153,6 +154,15 @@ def test_a_directory_in_use_is_refused(half, tmp_path):
     assert [p.name for p in strange.iterdir()] == ["thesis.tex"]
 
 
+def test_a_run_is_trained_by_one_at_a_time(half):
+    with (
+        RunDirectory(half).lock(),
+        pytest.raises(CheckpointError, match=r"half is being trained by another process"),
+    ):
+        train(settings(half), resume=True)
+    train(settings(half, updates=15), resume=True)
+
+
 def test_what_a_cut_off_beginning_left_is_no_obstacle(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole, run, ignore=lambda _, names: set(names) - {"config.toml", "vocabulary.json"})
@@ -170,16 +180,17 @@ def test_a_damaged_checkpoint_is_named(half, file):
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(whole, tmp_path, monkeypatch):
     run = tmp_path / "run"
-    full = OSError(28, "No space left on device")
-    with monkeypatch.context() as patch:
-        publish = checkpoint.publish
-        patch.setattr(
-            checkpoint, "publish", lambda p, q: publish(p, q) if q.name < "00000008" else (_ for _ in ()).throw(full)
-        )
-        with pytest.raises(
-            CheckpointError, match=r"of update 8 cannot be written: .*No space left.* update 6 is complete"
-        ):
-            train(settings(run))
+    publish = checkpoint.publish
+
+    def full(partial, path):
+        if path.name == "00000008":
+            raise OSError(28, "No space left on device")
+        publish(partial, path)
+
+    monkeypatch.setattr(checkpoint, "publish", full)
+    with pytest.raises(CheckpointError, match=r"update 8 cannot be written: .*No space left.* of update 6 is complete"):
+        train(settings(run))
+    monkeypatch.undo()
     train(settings(run), resume=True)
     assert_same_run(run, whole)
 

@@ -9,7 +9,6 @@ import pytest
 import regard
 from tests.translation import grammar
 
-
 NO_DROPOUT = dict.fromkeys(["dropout_embedding", "dropout_layers", "dropout_output"], 0.0)
 
 

@@ -34,7 +34,7 @@ def test_the_word_says_which_state_asks(settings, asked_by):
         ({"attention": "none", "span": "local-m"}, "\"none\" looks nowhere: .*got span = 'local-m'"),
         ({"attention": "none", "normalize": "hard"}, "\"none\" looks nowhere: .*normalize = 'hard'"),
         ({"attention": "none", "cell": "cgru"}, "\"none\" looks nowhere: .*cell = 'cgru'"),
-        ({"input_feeding": True}, "input_feeding .*got cell = 'gru' and attention = 'additive'"),
+        ({"input_feeding": True}, "input_feeding .*got cell = 'gru', attention = 'additive'"),
         ({"attention": "general", "cell": "cgru", "input_feeding": True}, "input_feeding .*got cell = 'cgru'"),
         ({"attention": "dot"}, "decoder_size = 256 must equal their width, 512"),
         ({"attention": "cosine", "bidirectional": False, "decoder_size": 128}, "decoder_size = 128 .* 256"),

@@ -21,7 +21,9 @@ def test_translates_and_shows_the_changed_order(toy):
     assert found.target_words == found.text.split()
     assert found.weights.shape == (7, 7)
     assert_allclose(found.weights.sum(1), 1)
-    looked_at = {word: found.source_words[i] for word, i in zip(found.target_words, found.weights.argmax(1), strict=True)}
+    looked_at = {
+        word: found.source_words[i] for word, i in zip(found.target_words, found.weights.argmax(1), strict=True)
+    }
     expected = {"chatte": "cat", "petite": "small", "maison": "house", "rouge": "red"}
     assert {word: looked_at[word] for word in expected} == expected
     assert found.finished

@@ -11,7 +11,6 @@ import pytest
 from tests.cli.test_attend import regard
 from tests.translation import grammar
 
-
 SENTENCE, TRANSLATION = "the red car has a small house", "la voiture rouge a une maison petite"
 
 
@@ -62,7 +61,16 @@ def test_evaluate_text_files_side_by_side(toy_run, tmp_path):
 def test_align_prints_pharaoh_and_the_error_rate(toy_run, tmp_path):
     gold = tmp_path / "gold"
     gold.write_text(f"{grammar.GOLD}\n" * 100)
-    words = [sys.executable, "-m", "regard", "align", str(toy_run), str(toy_run.parent / "dev.tsv"), "--gold", str(gold)]
+    words = [
+        sys.executable,
+        "-m",
+        "regard",
+        "align",
+        str(toy_run),
+        str(toy_run.parent / "dev.tsv"),
+        "--gold",
+        str(gold),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     links = [set(line.split()) for line in done.stdout.splitlines()]
     assert len(links) == 100

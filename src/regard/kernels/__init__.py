@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.kernels.additive import additive_scores
     from regard.kernels.additive_numpy import additive_scores_numpy
+    from regard.kernels.windows import window_attention, window_weights
 
 _HOME = {
     "additive_scores": "additive",
     "additive_scores_numpy": "additive_numpy",
+    "window_attention": "windows",
+    "window_weights": "windows",
 }
 
-__all__ = ["additive_scores", "additive_scores_numpy"]
+__all__ = ["additive_scores", "additive_scores_numpy", "window_attention", "window_weights"]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,15 +40,16 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     shape = (*batch, query.shape[-2], key.shape[-2])
     if query.ndim != 3 or query.shape[:-2] != key.shape[:-2]:
         if math.prod(key.shape[:-2]) == 1:  # the same keys for every query: one batch entry, no copies
-            query, key = query.reshape(1, -1, query.shape[-1]), key.reshape(1, *key.shape[-2:])
+            query, key = query.flatten(0, -2)[None], key.reshape(1, *key.shape[-2:])
         else:
-            query = query.expand(*batch, -1, -1).reshape(-1, *query.shape[-2:])
-            key = key.expand(*batch, -1, -1).reshape(-1, *key.shape[-2:])
-    scores: Tensor = _scores(query.to(dtype), key.to(dtype), v.to(dtype))
+            query = query.expand(*batch, -1, -1).reshape(math.prod(batch), *query.shape[-2:])
+            key = key.expand(*batch, -1, -1).reshape(math.prod(batch), *key.shape[-2:])
+    # torch.compile needs the registered op; called directly, an autograd function costs a quarter of its time
+    apply: Any = _scores_op if torch.compiler.is_compiling() else _AdditiveScores.apply
+    scores: Tensor = apply(query.to(dtype), key.to(dtype), v.to(dtype))
     return scores if scores.shape == shape else scores.reshape(shape)
 
 
-@torch.library.custom_op("regard::additive_scores", mutates_args=())
 def _scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     if query.device.type != "cpu":
         return chunked_scores(query, key, v)
@@ -65,12 +66,6 @@ def _scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return scores.to(dtype)
 
 
-@_scores.register_fake
-def _(query: Tensor, key: Tensor, _v: Tensor) -> Tensor:
-    return query.new_empty(query.shape[0], query.shape[1], key.shape[1])
-
-
-@torch.library.custom_op("regard::additive_scores_backward", mutates_args=())
 def _gradients(
     grad: Tensor, query: Tensor, key: Tensor, v: Tensor, of_query: bool, of_key: bool, of_v: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -86,7 +81,16 @@ def _gradients(
     return grads[0].to(dtype), grads[1].to(dtype), grads[2].to(dtype)
 
 
-@_gradients.register_fake
+_scores_op = torch.library.custom_op("regard::additive_scores", _scores, mutates_args=())
+_gradients_op = torch.library.custom_op("regard::additive_scores_backward", _gradients, mutates_args=())
+
+
+@_scores_op.register_fake
+def _(query: Tensor, key: Tensor, _v: Tensor) -> Tensor:
+    return query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+
+
+@_gradients_op.register_fake
 def _(
     _grad: Tensor, query: Tensor, key: Tensor, v: Tensor, of_query: bool, of_key: bool, of_v: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -94,14 +98,21 @@ def _(
     return grads[0], grads[1], grads[2]
 
 
-def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG001
-    ctx.save_for_backward(*inputs)
+class _AdditiveScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, v)
+        return _scores(query, key, v)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        # where a gradient of the gradient may be asked for, the op is there to refuse it
+        return _wanted_gradients(_gradients_op if torch.is_grad_enabled() else _gradients, ctx, grad)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _wanted_gradients(gradients: Any, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     wanted = ctx.needs_input_grad
-    grads = _gradients(grad, *ctx.saved_tensors, *wanted)
-    return tuple(g if w else None for g, w in zip(grads, wanted, strict=True))
+    return tuple(g if w else None for g, w in zip(gradients(grad, *ctx.saved_tensors, *wanted), wanted, strict=True))
 
 
 def _no_second_order(_ctx: Any, *_grads: Tensor) -> Any:
@@ -111,8 +122,11 @@ def _no_second_order(_ctx: Any, *_grads: Tensor) -> Any:
     )
 
 
-_scores.register_autograd(_backward, setup_context=_remember)
-_gradients.register_autograd(_no_second_order)
+_scores_op.register_autograd(
+    lambda ctx, grad: _wanted_gradients(_gradients_op, ctx, grad),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),  # noqa: ARG005
+)
+_gradients_op.register_autograd(_no_second_order)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

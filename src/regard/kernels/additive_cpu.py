@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from regard.kernels.compiling import inline, kernel
 from regard.kernels.lanes import BYTES, exp, lesser, load, outside, splat, store, store_sums, where_less
 from regard.kernels.threads import share
 
@@ -26,9 +26,7 @@ _LIMIT = {np.dtype(np.float32): 43.0, np.dtype(np.float64): 350.0}  # e^{2 limit
 _HUGE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}  # (_HUGE - 1) / (_HUGE + 1) is 1
 _TILE_BYTES = 16384  # half of a usual first-level cache: the keys that stay there while all queries pass
 _KEYS_AT_ONCE = 64  # backward: keys whose sums stay in the first-level cache while all queries pass
-
-_compile: Any = njit(nogil=True, cache=True, error_model="numpy")
-_inline: Any = njit(nogil=True, error_model="numpy", forceinline=True)
+_EXP = 5  # how many times the work of one (query, key, column) an exponential takes
 
 
 def limit(dtype: np.dtype[Any]) -> float:
@@ -46,7 +44,8 @@ def scores(query: np.ndarray, key: np.ndarray, v: np.ndarray, threads: int) -> t
     numbers = np.array([_LIMIT[query.dtype], _HUGE[query.dtype]], query.dtype)
     tile = int(min(max(_TILE_BYTES // (max(d, 1) * query.itemsize) // 4 * 4, 4), 64))
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
-    beyond = share(b * -(-k // tile), b * q * k * d, threads, _forward, (*rows, v, out.reshape(-1), b, tile, numbers))
+    work = b * d * (q * k + _EXP * (q + k))
+    beyond = share(b * -(-k // tile), work, threads, _forward, (*rows, v, out.reshape(-1), b, tile, numbers))
     return out, any(beyond)
 
 
@@ -71,7 +70,8 @@ def gradients(
     block = BYTES // dtype.itemsize
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
     args = (grad, strides, *rows, v, grad_query, grad_key, grad_v, b, numbers)
-    beyond = share(b * -(-d // block), b * q * k * d, threads, _backward, args)
+    work = b * d * (2 * q * k + _EXP * (q + k))
+    beyond = share(b * -(-d // block), work, threads, _backward, args)
     return (
         None if grad_query is None else grad_query.reshape(query.shape),
         None if grad_key is None else grad_key.reshape(key.shape),
@@ -79,7 +79,7 @@ def gradients(
     ), any(beyond)
 
 
-@_compile
+@kernel
 def _exponentials(rows, first, count, left, scale, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
     """e^(scale * x) for x in rows[first : first + count, left : left + scale.size], columns that are not there e^0.
 
@@ -107,7 +107,7 @@ def _exponentials(rows, first, count, left, scale, numbers, out, row_step, vecto
     return beyond
 
 
-@_compile
+@kernel
 def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ignore[no-untyped-def]
     """The scores of units [first, stop); a unit is one batch entry's next ``tile`` keys with all of its queries."""
     lanes = BYTES // v.itemsize
@@ -144,7 +144,7 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
     return beyond
 
 
-@_compile
+@kernel
 def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch, numbers, first, stop):  # type: ignore[no-untyped-def]
     """The gradients of units [first, stop); a unit is one batch entry and the next vector's worth of d."""
     lanes = BYTES // v.itemsize
@@ -181,7 +181,7 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
     return beyond
 
 
-@_compile
+@kernel
 def _last_group(grad, at, strides, n_queries, n_keys):  # type: ignore[no-untyped-def]
     """The gradients of the last one to four queries; a query that the group lacks gets zeros."""
     out = np.zeros((4, n_keys), grad.dtype)
@@ -191,7 +191,7 @@ def _last_group(grad, at, strides, n_queries, n_keys):  # type: ignore[no-untype
     return out.reshape(-1)
 
 
-@_inline
+@kernel
 def _vector(grad, grad_at, strides, last, of_query, query_at, of_key, key_at, sum_query, sum_key, sum_v, numbers):  # type: ignore[no-untyped-def]
     """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
     lanes = BYTES // sum_v.itemsize
@@ -221,7 +221,7 @@ def _vector(grad, grad_at, strides, last, of_query, query_at, of_key, key_at, su
         sum_v[i] = total_v[i]
 
 
-@_inline
+@inline
 def _four_queries(  # type: ignore[no-untyped-def]
     grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, numbers
 ):
@@ -258,7 +258,7 @@ def _four_queries(  # type: ignore[no-untyped-def]
     return total
 
 
-@_compile
+@kernel
 def _write(out, first, count, left, v, sums, vectors, vector_step):  # type: ignore[no-untyped-def]
     """out[first : first + count, left:] = 4 v[left:] * sums, as many columns as there are."""
     lanes = BYTES // v.itemsize

@@ -4,7 +4,7 @@ For a decoder that looks at the same annotations at every step. The gradients by
 steps in place; nothing of size keys x width is held from one step to the next.
 """
 
-# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False, disallow-untyped-defs=False
+# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def look_backward(*arrays: np.ndarray, threads: int) -> None:
 
 
 @_compile
-def _forward(query, keys, v, annotations, visible, scores, weights, context, first, stop):
+def _forward(query, keys, v, annotations, visible, scores, weights, context, first, stop):  # type: ignore[no-untyped-def]
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
     q, key, note, out = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), context.reshape(-1)
@@ -74,7 +74,7 @@ def _forward(query, keys, v, annotations, visible, scores, weights, context, fir
 
 
 @_compile
-def _backward(
+def _backward(  # type: ignore[no-untyped-def]
     by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
 ):
     (_, k, d), a = keys.shape, annotations.shape[2]

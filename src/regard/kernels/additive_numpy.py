@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import DtypeError
 from regard.kernels.shapes import batch_shape
+
+_LAYOUT: Any = ("C", "A", "W")  # writable too: for other arrays Numba would compile another kernel
 
 
 def additive_scores_numpy(query: ArrayLike, key: ArrayLike, v: ArrayLike) -> NDArray[Any]:
@@ -29,10 +32,7 @@ def additive_scores_numpy(query: ArrayLike, key: ArrayLike, v: ArrayLike) -> NDA
     if dtype.kind not in "fiub":
         raise DtypeError(f"additive scores need real numbers, not {dtype}")
     wide = np.dtype(np.float32 if dtype in (np.float16, np.float32) else np.float64)
-    rows, columns, width = query.shape[-2], key.shape[-2], v.shape[0]
-    query = np.ascontiguousarray(np.broadcast_to(query, (*batch, rows, width)), wide).reshape(-1, rows, width)
-    key = np.ascontiguousarray(np.broadcast_to(key, (*batch, columns, width)), wide).reshape(-1, columns, width)
-    v = np.ascontiguousarray(v, wide)
+    query, key, v = _rows(query, batch, wide), _rows(key, batch, wide), np.require(v, wide, _LAYOUT)
     scores, beyond = additive_cpu.scores(query, key, v, numba.get_num_threads())
     if beyond:
         most = additive_cpu.limit(wide)
@@ -40,4 +40,11 @@ def additive_scores_numpy(query: ArrayLike, key: ArrayLike, v: ArrayLike) -> NDA
             scores[b, n] = np.tanh(query[b, n] + key[b]) @ v
         for b, m in np.argwhere(~(abs(key).max(-1) <= most)):
             scores[b, :, m] = np.tanh(query[b] + key[b, m]) @ v
-    return scores.reshape(*batch, rows, columns).astype(dtype if dtype.kind == "f" else wide, copy=False)
+    return scores.reshape(*batch, *scores.shape[1:]).astype(dtype if dtype.kind == "f" else wide, copy=False)
+
+
+def _rows(array: NDArray[Any], batch: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """(..., n, d) as (rows of the batch, n, d)"""
+    shape = (*batch, *array.shape[-2:])
+    whole = array if array.shape == shape else np.broadcast_to(array, shape)
+    return np.require(whole, dtype, _LAYOUT).reshape(math.prod(batch), *shape[-2:])

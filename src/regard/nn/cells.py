@@ -6,7 +6,6 @@ Time comes first: (t, b, d), so that each step is one block of memory.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -105,10 +104,15 @@ class _Way(NamedTuple):
 
 
 def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
-    kernels = has_kernels(like, width)
-    home = importlib.import_module("regard.kernels.recurrent") if kernels else pointwise
-    held = Tensor.numpy if kernels else lambda tensor: tensor
-    return _Way(getattr(home, f"{kind.name}_forward"), getattr(home, f"{kind.name}_backward"), held)
+    if not has_kernels(like, width):
+        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
+    from regard.kernels import recurrent
+
+    return _Way(*_functions(recurrent, kind), Tensor.numpy)
+
+
+def _functions(module: Any, kind: type[Cell]) -> tuple[Callable[..., None], Callable[..., None]]:
+    return getattr(module, f"{kind.name}_forward"), getattr(module, f"{kind.name}_backward")
 
 
 class _Step(torch.autograd.Function):

@@ -152,8 +152,7 @@ class Decoder(nn.Module):
         self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
         self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
         self.dropout = nn.Dropout(dropout)
-        self.parts = layers * kind.parts
-        self.first = nn.Linear(annotation_dim, self.parts * hidden_dim)
+        self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim)
         self.gate = nn.Linear(hidden_dim, 1) if gate else None
         self.readout = Readout(
             (hidden_dim, annotation_dim, 0 if self.asked_by == "current" and attention else embedding_dim),
@@ -173,7 +172,7 @@ class Decoder(nn.Module):
         elif self.from_context is not None:
             ready = self.from_context(summary[:, None])
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
-        hidden = torch.tanh(self.first(summary))[:, None].chunk(self.parts, -1)
+        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)  # type: ignore[no-untyped-call]
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
         return DecoderState(memory, hidden, feed, time=0)
 
@@ -243,12 +242,15 @@ class Decoder(nn.Module):
 
     def _layers_of_a_loop(self, memory: Memory) -> _Layers:
         """The same, with the gradients of what every step uses made once, after the loop."""
-        assert self.attention is not None
         look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._look
+        assert self.attention is not None
         if AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
             looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
-            look = lambda query, _state: self._gated(query, looks(query))  # noqa: E731 - stands for the method
 
+            def sooner(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
+                return self._gated(query, looks(query))
+
+            look = sooner
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
             None if self.from_context is None else DeferredLinear(self.from_context),

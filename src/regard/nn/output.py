@@ -64,9 +64,8 @@ class Output(nn.Module):
     def log_probs(self, features: Tensor, target: Tensor) -> Tensor:
         """Features (n, d), target (n,): the log-probability of each of the n words."""
         rows = max(1, CHUNK // len(self.weight))
-        chunks = (
-            (features[begin : begin + rows], target[begin : begin + rows]) for begin in range(0, len(target), rows)
-        )
+        begins = range(0, len(target), rows)
+        chunks = ((features[begin : begin + rows], target[begin : begin + rows]) for begin in begins)
         return torch.cat([-F.cross_entropy(self(chunk), right, reduction="none") for chunk, right in chunks])
 
 

@@ -58,8 +58,8 @@ class Encoder(nn.Module):
         active = None if bool((lengths == embedded.shape[1]).all()) else time[:, None] < lengths
         hidden, last = embedded.transpose(0, 1), []
         for number, layer in enumerate(self.layers):
-            assert isinstance(layer, nn.ModuleList)
             inputs = self.dropout(hidden) if number else hidden
+            assert isinstance(layer, nn.ModuleList)
             runs = [direction(inputs, active) for direction in layer]
             hidden = torch.cat(runs, -1)
             last = [run[0 if direction else -1] for direction, run in enumerate(runs)]

@@ -124,8 +124,8 @@ class EncoderLayer(nn.Module):
         normal = self.norms[0](hidden)
         query, (key, value) = _query(self.attention, normal, positions), _keys(self.attention, normal, positions)
         hidden = hidden + self.dropout(self.attention.attend_heads(query, key, value, visible).context)
-        output: Tensor = hidden + self.dropout(self.feed_forward(self.norms[1](hidden)))
-        return output
+        done: Tensor = hidden + self.dropout(self.feed_forward(self.norms[1](hidden)))
+        return done
 
 
 class DecoderLayer(nn.Module):
@@ -217,7 +217,8 @@ class TransformerState:
         rows = (hypotheses + w * torch.arange(b)[:, None]).flatten().to(self.past[0][0].device)
 
         def pick(part: Tensor) -> Tensor:
-            return part.flatten(0, 1).index_select(0, rows).view(*hypotheses.shape, *part.shape[2:])
+            picked = part.flatten(0, 1).index_select(0, rows)
+            return picked.view(*hypotheses.shape, *picked.shape[1:])
 
         return replace(self, past=tuple((pick(keys), pick(values)) for keys, values in self.past))
 

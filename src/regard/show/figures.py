@@ -40,11 +40,11 @@ def plot_map(weights: Any, rows: Sequence[str], columns: Sequence[str], path: st
     """Where each row looked among the columns: rows = output words, columns = input words, labels on top."""
     target = checked_path(path)
     table = as_table(weights, "weights")
-    size = (max(table.shape[1] * 0.42, 2.0) + 1.6, max(table.shape[0] * 0.42, 1.2) + 1.4)
-    figure, (axis,) = _canvas(1, size, [1])
-    _heatmap(axis, table, numbers=table.size <= 400)
-    axis.set_xticks(range(len(columns)), columns, rotation=60, ha="left", fontsize=9)
-    axis.set_yticks(range(len(rows)), rows, fontsize=9)
+    cell = min(0.42, 14 / max(table.shape))  # a long sentence gets smaller cells, not an endless sheet
+    figure, (axis,) = _canvas(1, (table.shape[1] * cell + 2.0, table.shape[0] * cell + 1.6), [1])
+    _draw(axis, table, table, [[_share(weight) if cell == 0.42 else "" for weight in row] for row in table])
+    axis.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", fontsize=21 * cell)
+    axis.set_yticks(range(len(rows)), rows, fontsize=21 * cell)
     return save(figure, target)
 
 
@@ -103,16 +103,23 @@ def _canvas(columns: int, size: tuple[float, float], widths: Sequence[float]) ->
     return figure, figure.subplots(1, columns, squeeze=False, width_ratios=widths)[0]
 
 
-def _heatmap(axis: Any, table: np.ndarray, *, numbers: bool = True) -> None:
-    shade = shades(table)
+def _heatmap(axis: Any, table: np.ndarray) -> None:
+    _draw(axis, table, shades(table), [[short(number) for number in row] for row in table])
+
+
+def _share(weight: float) -> str:
+    """A weight in hundredths; what rounds to none is left out."""
+    return f"{weight:.2f}".lstrip("0") if weight >= 0.005 else ""
+
+
+def _draw(axis: Any, table: np.ndarray, shade: np.ndarray, texts: list[list[str]]) -> None:
+    """Cells on colours from 0 to 1, with a text in each."""
     axis.imshow(shade, cmap="cividis", vmin=0, vmax=1, aspect="equal")
     axis.set_xticks([])
     axis.set_yticks([])
     axis.xaxis.tick_top()
     axis.spines[:].set_visible(False)
     axis.tick_params(length=0)
-    if not numbers:
-        return
-    for (row, column), number in np.ndenumerate(table):
+    for row, column in np.ndindex(*table.shape):
         ink = "black" if shade[row, column] > 0.55 else "white"
-        axis.text(column, row, short(number), ha="center", va="center", fontsize=7, color=ink)
+        axis.text(column, row, texts[row][column], ha="center", va="center", fontsize=7, color=ink)

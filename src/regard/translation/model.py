@@ -143,12 +143,9 @@ class TransformerModel(TranslationModel):
             dropout_attention=config.dropout_attention,
             dropout_feedforward=config.dropout_feedforward,
         )
-        self.encoder = TransformerEncoder(
-            shape, config.layers, positions=config.positions, max_positions=config.max_positions
-        )
-        self.decoder = TransformerDecoder(
-            shape, config.layers, positions=config.positions, max_positions=config.max_positions
-        )
+        positions, longest = config.positions, config.max_positions
+        self.encoder = TransformerEncoder(shape, config.layers, positions=positions, max_positions=longest)
+        self.decoder = TransformerDecoder(shape, config.layers, positions=positions, max_positions=longest)
 
     def start(self, source: Tensor, lengths: Tensor) -> TransformerState:
         visible = _visible(source, lengths)
@@ -206,10 +203,9 @@ def _vocabulary_layers(
     source = target if tie == "all" else nn.Embedding(source_size, width)
     for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
-    output = Output(width, target_size)
-    if tie != "none":
-        output.register_parameter("weight", target.get_parameter("weight"))
-    return source, target, output
+    weight = target.weight if tie != "none" else None
+    assert weight is None or isinstance(weight, nn.Parameter)
+    return source, target, Output(width, target_size, weight=weight)
 
 
 def _attention(config: RNNConfig) -> Attention | None:

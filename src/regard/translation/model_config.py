@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from regard.errors import did_you_mean
-from regard.scores import WITHOUT_WEIGHTS
+from regard.scores import WITH_WEIGHTS, WITHOUT_WEIGHTS
 from regard.training.settings import Settings, setting
 
 ASKED_BY_PREVIOUS = frozenset({"additive"})
@@ -73,7 +73,10 @@ class RNNConfig(Settings):
     @field_validator("attention")
     @classmethod
     def _known(cls, name: str) -> str:
-        from regard.nn.scores import SCORES
+        names: tuple[str, ...] = ("none", *WITHOUT_WEIGHTS, *WITH_WEIGHTS)
+        if name in names:
+            return name
+        from regard.nn.scores import SCORES  # those that were added; the others are known without loading torch
 
         names = ("none", *SCORES)
         if name not in names:
@@ -101,8 +104,8 @@ class RNNConfig(Settings):
             (
                 self.input_feeding and self.asked_by != "current",
                 "input_feeding passes on what the current state found: it needs the cell gru or lstm, and an attention "
-                "that the current state asks for, such as general; "
-                f"got cell = {self.cell!r} and attention = {self.attention!r}",
+                f"that the current state asks for, such as general; got cell = {self.cell!r}, "
+                f"attention = {self.attention!r}",
             ),
             (
                 alike,

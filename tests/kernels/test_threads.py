@@ -1,0 +1,79 @@
+"""Kernels shared among threads, called from several threads, and after a fork."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from regard.kernels import additive_scores, threads
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+@pytest.mark.parametrize("units", [0, 1, 2, 7, 100])
+def test_every_unit_is_done_once(units: int, workers: int) -> None:
+    done = [0] * units
+
+    def kernel(name: str, first: int, stop: int) -> str:
+        for i in range(first, stop):
+            done[i] += 1
+        return name
+
+    results = threads.share(units, 10**9, workers, kernel, ("x",))
+    assert done == [1] * units
+    assert set(results) <= {"x"}
+
+
+def test_small_work_starts_no_thread() -> None:
+    seen = set()
+    threads.share(100, threads.ENOUGH - 1, 8, lambda *_: seen.add(threading.get_ident()), ())
+    assert seen == {threading.get_ident()}
+
+
+def test_large_work_is_shared() -> None:
+    both = threading.Barrier(2, timeout=30)  # passed only if two threads are at work
+    threads.share(2, 10**9, 2, lambda *_: both.wait(), ())
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    def kernel(first: int, stop: int) -> None:
+        raise ValueError(f"unit {first} of {stop}")
+
+    with pytest.raises(ValueError, match="unit"):
+        threads.share(8, 10**9, 2, kernel, ())
+
+
+def _score(seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    query, key = (torch.randn(8, 40, 64, generator=generator, requires_grad=True) for _ in range(2))
+    scores = additive_scores(query, key, torch.ones(64))
+    return torch.cat([scores.flatten(), *(g.flatten() for g in torch.autograd.grad(scores.sum(), (query, key)))])
+
+
+def test_calls_from_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "ENOUGH", 1)
+    expected = [_score(seed) for seed in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        for found in zip(*pool.map(lambda seed: [_score(seed) for _ in range(20)], range(6)), strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_after_a_fork() -> None:
+    code = """
+import os, torch
+from regard.kernels import additive_scores, threads
+threads.ENOUGH = 1
+x = torch.ones(4, 20, 64)
+torch.set_num_threads(2)
+expected = additive_scores(x, x, x[0, 0])
+assert threads._pool is not None
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if torch.equal(additive_scores(x, x, x[0, 0]), expected) else 1)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from regard.kernels.compiling import kernel
 from regard.kernels.lanes import BYTES, load, splat, store
 from regard.kernels.recurrent import FAR, tanh

@@ -8,10 +8,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+
 from regard.kernels.compiling import kernel
 from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
 from regard.kernels.threads import share
-
 
 _LOWEST = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # e to it is 0 beside the largest, and normal
 _STEPS = 6  # of about 0.15 ns, a logit

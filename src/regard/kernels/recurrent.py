@@ -8,10 +8,8 @@ of what the backward pass needs. A row that is not active keeps its state, and i
 
 from __future__ import annotations
 
-
 from regard.kernels.compiling import inline, kernel
 from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
-
 
 FAR = 40.0
 """tanh(x) and sigmoid(2x) are 1 to the last digit from here on, and their exponentials still normal numbers."""

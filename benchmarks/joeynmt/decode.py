@@ -22,16 +22,18 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     model, batch = common.model("concat").eval(), common.batch(args.sentences, args.words)
 
+    clock = getattr(time, args.clock)
+
     def decode() -> tuple[float, list[list[int]]]:
-        begin = time.perf_counter()
+        begin = clock()
         with torch.inference_mode():
             state = model.start(batch.source, batch.source_lengths)
             limits = [args.words] * args.sentences
             found = search(model, state, limits, beam=args.beam, alpha=1.0, forbid=(0, 1, 2))
-        return time.perf_counter() - begin, [hypotheses[0].words for hypotheses in found]
+        return clock() - begin, [hypotheses[0].words for hypotheses in found]
 
     given = {"limit": args.words, "beam": args.beam, "alpha": 1.0}
-    with common.joey(args.joey, args.threads, common.joey_weights(model), batch, **given) as joey:
+    with common.joey(args, common.joey_weights(model), batch, **given) as joey:
         theirs, (_, ours) = joey.ask("decode")["words"], decode()
         same = sum(a == b for a, b in zip(ours, theirs, strict=True))
         print(f"{same} of {len(ours)} translations are the same, word for word")

@@ -17,8 +17,6 @@ from regard.kernels.lanes import BYTES, load, splat, store
 from regard.kernels.recurrent import FAR, tanh
 from regard.kernels.threads import share
 
-_COST = 10  # operations for each number of keys and annotations, for the decision how many threads to use
-
 
 def look(*arrays: np.ndarray, threads: int) -> None:
     """Fill in scores, weights and context.
@@ -27,7 +25,7 @@ def look(*arrays: np.ndarray, threads: int) -> None:
     scores (b, k), weights (b, k) and context (b, a) to write into. d and a must divide into lanes.
     """
     _, keys, _, annotations, *_ = arrays
-    share(len(keys), _COST * (keys.size + annotations.size), threads, _forward, arrays)
+    share(len(keys), 5 * keys.size + annotations.size, threads, _forward, arrays)
 
 
 def look_backward(*arrays: np.ndarray, threads: int) -> None:
@@ -37,7 +35,7 @@ def look_backward(*arrays: np.ndarray, threads: int) -> None:
     by_query (b, d) to write into, by_keys (b, k, d) and by_v (b, d) to add to.
     """
     keys, annotations = arrays[4], arrays[6]
-    share(len(keys), _COST * (2 * keys.size + annotations.size), threads, _backward, arrays)
+    share(len(keys), 8 * keys.size + annotations.size, threads, _backward, arrays)
 
 
 @kernel

@@ -7,7 +7,7 @@ demo: .venv/regard.stamp
 	$(BIN)/regard demo --out demo
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -19,7 +19,7 @@ bench: .venv/bench.stamp
 
 # The same tests with the lowest version of every dependency (torch as pip offers it).
 test-lowest: .venv-lowest/test.stamp
-	.venv-lowest/bin/python -m pytest -n 2
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2
 
 .venv-lowest/test.stamp: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv .venv-lowest

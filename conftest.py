@@ -4,8 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import regard
+
+settings.register_profile("regard", deadline=None)  # a busy machine is not a defect
+settings.load_profile("regard")
 
 
 @pytest.fixture(autouse=True)

@@ -198,6 +198,16 @@ def test_jax_traces_and_differentiates():
     assert not np.asarray(plain[0])[0].any()
 
 
+def test_what_is_not_a_number_stays_so_under_every_normalizer():
+    for normalize in ("softmax", "sparsemax", "hard"):
+        assert np.isnan(attend([np.nan], [[1.0], [2.0]], normalize=normalize).weights).all()
+
+
+def test_no_queries_give_no_contexts():
+    assert attend(torch.zeros(0, 2), torch.ones(3, 2)).context.shape == (0, 2)
+    assert attend(np.zeros((0, 2)), np.ones((3, 2))).context.shape == (0, 2)
+
+
 def test_unpacks_as_context_and_weights():
     context, weights = attend([1.0], [[1.0]])
     assert (context.tolist(), weights.tolist()) == ([1.0], [1.0])

@@ -120,6 +120,17 @@ REFUSED = {
         ShapeError,
         "location scores know 2 positions",
     ),
+    "location's rows in a window": (
+        lambda: regard.attend_local(K, K, width=1, score=scores.Location(np.ones((2, 3)))),
+        ShapeError,
+        "location scores know 2 positions",
+    ),
+    "no query": (lambda: attend(None, K), InputError, "query is None; attend() needs a query and keys"),
+    "mask of more batches": (
+        lambda: attend(torch.ones(1, 3), torch.ones(4, 3), visible=torch.ones(3, 1, 4, dtype=torch.bool)),
+        ShapeError,
+        "visible (3, 1, 4) has more batch dimensions than query and key, ()",
+    ),
     "window of width 0": (lambda: masks.window(4, 0), InputError, "width must be a whole number >= 1, not 0"),
     "local window of width 0": (lambda: regard.attend_local(K, K, width=0), InputError, "whole number >= 1, not 0"),
     "half a window": (lambda: masks.window(4, 1.5), InputError, "whole number >= 1, not 1.5"),

@@ -54,7 +54,7 @@ class Model:
         """Log-probability of each of the words, and where the model looks, word by word."""
         state, last, log_probs, looks = self.start([sentence]), 2, [], []
         for word in words:
-            logits, looked, state = self.step(torch.tensor([[last]]), state)
+            logits, looked, state, _ = self.step(torch.tensor([[last]]), state)
             log_probs.append(torch.log_softmax(logits[0, 0], -1)[word].item())
             looks.append(looked[0, 0].numpy())
             last = word
@@ -109,7 +109,7 @@ def test_greedy_takes_the_best_word_until_the_end():
     for sentence, (found,) in enumerate(search(model, model.start(range(20)), [9] * 20, beam=1)):
         state, last, words = model.start([sentence]), 2, []
         for _ in range(9):
-            logits, _, state = model.step(torch.tensor([[last]]), state)
+            logits, _, state, _ = model.step(torch.tensor([[last]]), state)
             last = max([*WRITABLE, EOS], key=logits[0, 0].tolist().__getitem__)
             words.append(last)
             if last == EOS:
@@ -119,13 +119,17 @@ def test_greedy_takes_the_best_word_until_the_end():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_wider_beam_scores_higher_on_the_whole(seed):
+def test_a_beam_scores_higher_than_greedy_search_on_the_whole(seed):
     model = Model(seed)
+    greedy, wide = (search(model, model.start(range(20)), [10] * 20, beam=beam, alpha=0.0) for beam in (1, 5))
+    assert np.mean([found[0].score for found in greedy]) < np.mean([found[0].score for found in wide])
 
-    def mean(beam):
-        return np.mean([found[0].score for found in search(model, model.start(range(20)), [10] * 20, beam=beam)])
 
-    assert mean(1) <= mean(5) <= mean(100)
+def test_a_sentence_is_decided_when_as_many_have_ended_as_the_beam_is_wide():
+    model = Model(5)
+    (found,) = search(model, model.start([0]), [1000], beam=3, n_best=3)
+    assert all(hypothesis.finished for hypothesis in found)
+    assert len(model.asked) < 100
 
 
 def test_a_batch_gives_what_its_sentences_give_alone():

@@ -15,6 +15,10 @@ def test_padding_takes_lengths_of_any_library_and_any_batch():
     assert masks.padding(np.array([], dtype=int)).shape == (0, 1, 0)
 
 
+def test_padding_counts_past_what_a_small_integer_holds():
+    assert masks.padding(np.array([100, 3], np.int8), 300).sum(-1).tolist() == [[100], [3]]
+
+
 def test_window_and_causal_combine():
     both = masks.window(5, 2) & masks.causal(5)
     assert (both == masks.window(5, 2, causal=True)).all()

@@ -33,6 +33,12 @@ def options(what: str) -> argparse.ArgumentParser:
     parser.add_argument("--joey", required=True, help="the Python of JoeyNMT's environment")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument(
+        "--clock",
+        choices=("perf_counter", "process_time"),
+        default="perf_counter",
+        help="process_time counts only what the process itself computes: with --threads 1, for a machine that is busy",
+    )
     return parser
 
 
@@ -101,7 +107,8 @@ class Joey:
         self.process = process
 
     def ask(self, command: str) -> dict[str, Any]:
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
@@ -109,13 +116,14 @@ class Joey:
 
 
 @contextmanager
-def joey(python: str, threads: int, weights: dict[str, Tensor], given: Batch, **more: Any) -> Iterator[Joey]:
+def joey(args: argparse.Namespace, weights: dict[str, Tensor], given: Batch, **more: Any) -> Iterator[Joey]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "given.pt"
-        torch.save({"sizes": SIZES, "threads": threads, "weights": weights, **given._asdict(), **more}, path)
+        settings = {"sizes": SIZES, "threads": args.threads, "clock": args.clock, "weights": weights}
+        torch.save({**settings, **given._asdict(), **more}, path)
         worker = Path(__file__).with_name("worker.py")
         with subprocess.Popen(
-            [python, str(worker), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [args.joey, str(worker), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process:
             yield Joey(process)
             assert process.stdin

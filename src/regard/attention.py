@@ -26,7 +26,7 @@ from regard.arrays import (
     numbers,
     widened,
 )
-from regard.errors import ShapeError
+from regard.errors import InputError, ShapeError
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
 
@@ -72,7 +72,7 @@ class Attended:
         """The steps side by side as heatmaps with their numbers, to a .png, .svg or .pdf file."""
         from regard.show.figures import plot_steps
 
-        return plot_steps([step for step in self.steps() if step.value.ndim <= 2], path)
+        return plot_steps(self.steps(), path)
 
     def __iter__(self) -> Iterator[Array]:
         yield self.context
@@ -105,6 +105,8 @@ def attend(
     >>> context, weights
     (array([[20.]]), array([[0., 1.]]))
     """
+    if query is None or key is None:
+        raise InputError(f"{'query' if query is None else 'key'} is None; attend() needs a query and keys")
     xp, dtype, arrays = numbers(query=query, key=key, value=value)
     work = _Work(
         xp,
@@ -144,7 +146,7 @@ class _Work:
 
         same_width(self.score, self.query, self.key)
         context = fused_context(self.query, self.key, self.value, self._scale(), self.visible, self.bias)
-        still = unchanged(query=self.query, key=self.key, value=self.value)
+        still = unchanged(query=self.query, key=self.key, value=self.value, visible=self.visible, bias=self.bias)
 
         def look() -> _Work:
             still()  # weights looked at late must be those of the context
@@ -277,13 +279,14 @@ def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | No
             shape = tuple(array.shape) if not work.single else (*array.shape[:-2], array.shape[-1])
             wanted = f"(..., {keys})" if work.single else f"(..., {queries}, {keys})"
             raise ShapeError(f"{name} must broadcast to the scores {wanted}: queries x keys; it is {shape}")
-        batches = {"query": work.query.shape[:-2], "key": work.key.shape[:-2], name: array.shape[:-2]}
-        broadcast_shapes({what: tuple(shape) for what, shape in batches.items()})
+        batch = broadcast_shapes({"query": tuple(work.query.shape[:-2]), "key": tuple(work.key.shape[:-2])})
+        if broadcast_shapes({"query and key": batch, name: tuple(array.shape[:-2])}) != batch:
+            raise ShapeError(f"{name} {tuple(array.shape)} has more batch dimensions than query and key, {batch}")
         return array
 
     return (
         None if visible is None else fit("visible", boolean(visible, "visible", work.query)),
-        None if bias is None else fit("bias", beside(bias, "bias", work.query)),
+        None if bias is None else fit("bias", beside(bias, "bias", widened(work.query))),
     )
 
 

@@ -3,11 +3,13 @@
 A model to be searched has ``step``: given the last word of every hypothesis and its own state, it scores the next
 words and says where it looked. The state of b sentences with w hypotheses each can ``reorder`` the hypotheses and
 ``keep`` some of the sentences. Words are numbers; what is looked at may be words or the cells of a picture.
+Words and places are handed over on the CPU, wherever the model computes.
 """
 
 from __future__ import annotations
 
 import bisect
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
@@ -20,6 +22,7 @@ from torch import Tensor
 from regard.errors import InputError, ShapeError
 
 PAD, BOS, EOS = 0, 2, 3
+MOST = 1000  # hypotheses of a sentence
 
 
 class SearchState(Protocol):
@@ -36,10 +39,12 @@ class Stepped(NamedTuple):
     """One step of a model."""
 
     logits: Tensor
-    """(b, w, words): log-probabilities of the next word, up to a constant a hypothesis"""
+    """(b, w, words): log-probabilities of the next word, up to a constant a hypothesis; the search writes into it"""
     weights: Tensor | None
     """(b, w, ...): where it looked; None when it does not look"""
     state: Any
+    totals: Tensor | None = None
+    """(b, w): log of the sum of e^logit, where the model has it already"""
 
 
 class Stepping(Protocol):
@@ -63,6 +68,15 @@ class Hypothesis:
     """where the model looked for each word, and for the end if it is finished: (len(words) + finished, ...)"""
     finished: bool
     """False when the longest allowed length was reached before the end"""
+
+
+def limit_for(length: int, longest: int | None) -> int:
+    """How many words, the end included, may answer ``length`` words, for a model that can write ``longest``.
+
+    >>> limit_for(5, None), limit_for(5, 12)
+    (20, 12)
+    """
+    return min(2 * length + 10, longest or sys.maxsize)
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -90,14 +104,17 @@ def search(
     """The best hypotheses of each sentence, best first; never none.
 
     ``limits`` is the longest output of each sentence, the end included. ``beam=1`` is greedy search: the best word at
-    every step, until the end. A wider beam keeps that many hypotheses and goes on until none of them can still beat
-    the ``n_best`` found, even if every further word were certain. Where fewer have ended within the limit, the best
-    unfinished ones are returned after them, marked as such.
+    every step, until the end. A wider beam keeps that many hypotheses, and goes on until as many have ended (what
+    Kasai et al. 2022 call a patience of 1), or none can still beat the ``n_best`` found, even if every further word
+    were certain. Where fewer than ``n_best`` have ended within the limit, the best unfinished ones are returned after
+    them, marked as such.
     """
     if beam < 1 or not 1 <= n_best <= beam:
         raise InputError(f"a beam of {beam} cannot give {n_best} best; ask for 1 <= n_best <= beam")
-    if alpha < 0:
-        raise InputError(f"alpha = {alpha} would punish length twice; use 0 (no normalisation) to about 1")
+    if not 0 <= alpha <= 10:
+        raise InputError(f"alpha, the weight of the length penalty, is {alpha}; use 0 (none) to about 1, at most 10")
+    if beam > MOST:
+        raise InputError(f"a beam of {beam} is more than {MOST}; 5 to 10 find what there is to find")
     if any(limit < 1 for limit in limits):
         raise InputError(f"every limit must leave room for one word; got {min(limits)}")
     run = _Search(model, limits, _Rules(beam, alpha, n_best, bos, eos, list(forbid)))
@@ -150,6 +167,7 @@ class _Search:
     def __init__(self, model: Stepping, limits: Sequence[int], rules: _Rules) -> None:
         self.model, self.limits, self.rules = model, limits, rules
         self.found: list[list[_Found]] = [[] for _ in limits]
+        self.ended = [0] * len(limits)
         self.past: list[_Past] = []
 
     def over(self, state: Any) -> list[list[Hypothesis]]:
@@ -161,7 +179,7 @@ class _Search:
             if stepped.logits.shape[:2] != words.shape:
                 raise ShapeError(f"step was given words {tuple(words.shape)}, and scored {tuple(stepped.logits.shape)}")
             width = min(self.rules.beam, words.shape[1] * (stepped.logits.shape[2] - 1))
-            candidates = self._candidates(stepped.logits, log_probs, width)
+            candidates = self._candidates(stepped, log_probs, width)
             parents, new_words, new_log_probs = self._split(active, candidates, width)
             weights = None if stepped.weights is None else stepped.weights.cpu().numpy()
             self.past.append(_Past({s: row for row, s in enumerate(active)}, parents, new_words, weights))
@@ -170,24 +188,25 @@ class _Search:
             if len(going) < len(active):
                 rows = torch.tensor(going, dtype=torch.int64)
                 active = [active[row] for row in going]
-                state, chosen = state.keep(rows.to(words.device)), chosen[rows]
+                state, chosen = state.keep(rows), chosen[rows]
                 new_words, new_log_probs = new_words[going], new_log_probs[going]
             if active:
                 if self.rules.beam > 1:
-                    state = state.reorder(chosen.to(words.device))
-                words, log_probs = torch.from_numpy(new_words).to(words.device), torch.from_numpy(new_log_probs)
+                    state = state.reorder(chosen)
+                words, log_probs = torch.from_numpy(new_words), torch.from_numpy(new_log_probs)
         return [[self._walk_back(s, found) for found in self.found[s]] for s in range(len(self.limits))]
 
-    def _candidates(self, logits: Tensor, log_probs: Tensor, width: int) -> _Candidates:
+    def _candidates(self, stepped: Stepped, log_probs: Tensor, width: int) -> _Candidates:
         """At most one candidate of a hypothesis is its end, so ``width`` others are always among these."""
-        b, w, vocabulary = logits.shape
+        logits = stepped.logits
+        w, vocabulary = logits.shape[1:]
         count = min(width + w, w * vocabulary)
-        total = logits.logsumexp(-1, keepdim=True)
+        totals = logits.logsumexp(-1) if stepped.totals is None else stepped.totals
         if self.rules.forbid:
             logits[..., self.rules.forbid] = -torch.inf
         # The best of a sentence are among the best of its hypotheses, and these need no normalising to be found.
         best, words = logits.topk(min(count, vocabulary), dim=-1)
-        scores = (best - total).cpu().double() + log_probs[..., None]
+        scores = (best - totals[..., None]).cpu().double() + log_probs[..., None]
         top, place = scores.flatten(1).topk(count)
         parents = place // best.shape[-1]
         return _Candidates(top.numpy(), parents.numpy(), words.cpu().flatten(1).gather(1, place).numpy())
@@ -205,12 +224,13 @@ class _Search:
             log_prob, parent = float(candidates.log_probs[row, place]), int(candidates.parents[row, place])
             if log_prob > -np.inf:
                 self._add(active[row], log_prob, time, parent, finished=True)
+                self.ended[active[row]] += 1
         going = np.argsort(ends, axis=1, kind="stable")[:, :width]
-        parents, words, log_probs = (
-            np.take_along_axis(values, going, 1)
-            for values in (candidates.parents, candidates.words, candidates.log_probs)
+        return (
+            np.take_along_axis(candidates.parents, going, 1),
+            np.take_along_axis(candidates.words, going, 1),
+            np.take_along_axis(candidates.log_probs, going, 1),
         )
-        return parents, words, log_probs
 
     def _done(self, sentence: int, log_probs: npt.NDArray[np.float64]) -> bool:
         """Whether the sentence is decided; at its limit the unfinished fill what is still missing."""
@@ -220,11 +240,13 @@ class _Search:
             for place in range(min(missing, len(log_probs))):
                 self._add(sentence, float(log_probs[place]), time, place, finished=False)
             return True
+        if self.ended[sentence] >= self.rules.beam:
+            return True
         if len(found) < self.rules.n_best:
             return False
         # No word adds to a log-probability, and no length within the limit divides by more.
         best_possible = log_probs[0] / length_penalty(limit, self.rules.alpha)
-        return self.rules.beam == 1 or bool(found[-1].score >= best_possible)
+        return bool(found[-1].score >= best_possible)
 
     def _add(self, sentence: int, log_prob: float, time: int, parent: int, *, finished: bool) -> None:
         score = log_prob / length_penalty(time + finished, self.rules.alpha)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.arrays import Array, array_namespace, to_array
+from regard.arrays import Array, array_namespace, cast, to_array
 from regard.errors import DtypeError, InputError
 
 
@@ -45,8 +45,9 @@ def padding(lengths: Any, keys: int | None = None) -> Array:
         raise InputError(f"a length of {longest} does not fit into {keys} keys")
     if array.size and int(xp.min(array)) < 0:
         raise InputError(f"a length cannot be negative; the smallest is {int(xp.min(array))}")
-    places = xp.arange(keys, dtype=array.dtype, device=getattr(array, "device", None))
-    return places < array[..., None, None]
+    _places(0, keys)
+    places = xp.arange(keys, dtype=xp.int64, device=getattr(array, "device", None))
+    return places < cast(xp, array, xp.int64)[..., None, None]
 
 
 def window(queries: int, width: int, keys: int | None = None, *, causal: bool = False) -> Array:

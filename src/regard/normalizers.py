@@ -130,14 +130,17 @@ def _sparsemax(scores: Array) -> Array:
     size = xp.sum(supported, axis=-1, keepdims=True)
     threshold = (xp.sum(supported * visible_only, axis=-1, keepdims=True) - 1) / xp.where(size == 0, size + 1, size)
     above = z - threshold
-    return xp.where(above > 0, above, xp.zeros_like(above))
+    weights = xp.where(above > 0, above, xp.zeros_like(above))
+    unknown = xp.isnan(xp.max(z, axis=-1, keepdims=True))  # a NaN, or an inf less an inf, among the scores
+    return xp.where(unknown, xp.full_like(weights, xp.nan), weights)
 
 
 def _hard(scores: Array) -> Array:
     xp = array_namespace(scores)
     chosen = _one_hot(xp, xp.argmax(scores, axis=-1), scores)
-    seen = xp.max(scores, axis=-1, keepdims=True) > -xp.inf
-    return xp.where(seen, chosen, xp.zeros_like(chosen))
+    peak = xp.max(scores, axis=-1, keepdims=True)
+    weights = xp.where(peak > -xp.inf, chosen, xp.zeros_like(chosen))
+    return xp.where(xp.isnan(peak), xp.full_like(weights, xp.nan), weights)
 
 
 NORMALIZERS: dict[str, Normalizer] = {"softmax": _softmax, "sparsemax": _sparsemax, "hard": _hard}

@@ -202,7 +202,7 @@ class Location(Score):
 
     def at(self, query: Array, key: Array, positions: Array) -> Array:  # noqa: ARG002 - the keys have no say
         xp = array_namespace(query)
-        W = weight("W", self.W, query, (None, query.shape[-1]), "(positions, query width)")
+        W = self._rows(query, int(xp.max(positions)) + 1)
         rows = xp.take(W, xp.reshape(positions, (-1,)), axis=0)
         picked = xp.reshape(rows, (*positions.shape, W.shape[-1]))
         return (picked @ query[..., None])[..., 0]

@@ -33,6 +33,20 @@ def test_json_holds_the_same():
     assert masked["value"] == [927, 397, 148, None]
 
 
+def test_vectors_may_begin_with_a_minus_and_be_long():
+    printed = regard("attend", "--query", "-1 " * 60, "--keys", "-2 " * 60, "--score", "dot")
+    assert "120" in printed
+    assert "…" not in printed
+
+
+def test_several_queries_are_shown_and_drawn_one_by_one(tmp_path):
+    words = ["attend", "--query", "1 0; 0 1", "--keys", "1 0; 0 1", "--causal", "--plot", str(tmp_path / "steps.png")]
+    printed = regard(*words, "--score", "dot")
+    assert "weighted values of query 2  weight * value" in printed
+    assert printed.rstrip().endswith("0.2689  0.7311")
+    assert (tmp_path / "steps.png").exists()
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_figure_is_written(tmp_path, ending):
     target = tmp_path / f"steps.{ending}"

@@ -39,7 +39,12 @@ def test_train_takes_settings_and_resume(tmp_path):
         run(train, str(tmp_path / "run.toml"))
     for name in ("a", "b"):
         (tmp_path / f"{name}.tsv").write_text("x y\tz\n")
-    arguments = ["--set", f'data.train=[{{path="{tmp_path}/a.tsv"}}]', "--set", f'data.validation=[{{path="{tmp_path}/b.tsv"}}]']
+    arguments = [
+        "--set",
+        f'data.train=[{{path="{tmp_path}/a.tsv"}}]',
+        "--set",
+        f'data.validation=[{{path="{tmp_path}/b.tsv"}}]',
+    ]
     with pytest.raises(CheckpointError, match=r"elsewhere holds no run to resume"):
         run(train, str(tmp_path / "run.toml"), *arguments, "--set", f"run={tmp_path}/elsewhere", "--resume")
 

@@ -59,10 +59,8 @@ def test_arithmetic(kind: type) -> None:
 @pytest.mark.parametrize(("kind", "limit"), [(np.float32, 87), (np.float64, 700)])
 def test_exp_errs_by_less_than_one_unit_in_the_last_place(kind: type, limit: float) -> None:
     rng = np.random.default_rng(1)
-    x = np.concatenate(
-        [rng.uniform(-limit, limit, 100_000), rng.uniform(-1, 1, 100_000), [0, -0.0, limit, -limit, 1, -1, 0.5, -0.5]]
-    )
-    x = x.astype(kind)
+    corners = [0, -0.0, limit, -limit, 1, -1, 0.5, -0.5]
+    x = np.concatenate([rng.uniform(-limit, limit, 100_000), rng.uniform(-1, 1, 100_000), corners]).astype(kind)
     out = np.empty_like(x)
     _exp(x, out)
     exact = np.exp(x.astype(np.longdouble))

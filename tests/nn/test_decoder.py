@@ -8,9 +8,13 @@ from torch import nn
 
 from regard.errors import ConfigError, UnknownName
 from regard.nn import Attention, PredictedWindow
+from regard.nn.additive_looks import AdditiveLooks
 from regard.nn.attention import straight_through
 from regard.nn.decoder import Decoder
 from regard.nn.scores import SCORES
+from regard.translation.batches import padded_batch
+from regard.translation.model import build_model
+from regard.translation.model_config import RNNConfig
 
 BATCH, SOURCE, TARGET = 3, 5, 4
 WORD, NOTE, STATE, FEATURE = 3, 4, 4, 2  # dot needs NOTE == STATE
@@ -22,7 +26,7 @@ def draw(*shape, seed=0):
 
 def attention(score="additive", span="global", normalize="softmax"):
     window = {"global": None, "local-m": 1, "local-p": PredictedWindow(2, STATE, 3)}[span]
-    return Attention(STATE, NOTE, score=score, hidden_dim=6, normalize=normalize, window=window)
+    return Attention(STATE, NOTE, score=score, hidden_dim=8, normalize=normalize, window=window)
 
 
 def decoder(look=None, **options):
@@ -63,6 +67,7 @@ def memory():
     return draw(BATCH, SOURCE, NOTE), draw(BATCH, NOTE, seed=1), visible
 
 
+@pytest.mark.usefixtures("way")
 def test_stepping_equals_teaching(kind):
     words = draw(BATCH, TARGET, WORD, seed=2)
     taught = kind(words, kind.start(*memory()))
@@ -92,6 +97,7 @@ def test_hypotheses_and_sentences_can_be_reordered_and_dropped(kind):
     assert not torch.allclose(everywhere.features[0, 2], everywhere.features[0, 0])
 
 
+@pytest.mark.usefixtures("way")
 def test_gradients_by_finite_differences(kind):
     if kind.attention is not None and kind.attention.normalize is straight_through:
         return  # its gradient is that of another function by design
@@ -118,6 +124,50 @@ class Whole(nn.Module):
 
     def forward(self, words, annotations, summary, visible):
         return self.decoder(words, self.decoder.start(annotations, summary, visible)).features
+
+
+@pytest.mark.parametrize("wanted", ["weights", "scores"])
+@pytest.mark.usefixtures("way")
+def test_weights_and_scores_of_a_taught_decoding_have_gradients(wanted):
+    """Regularisers and REINFORCE differentiate through them."""
+    kind, words = decoder(attention()), draw(BATCH, 2, WORD, seed=2)
+    _, summary, visible = memory()
+
+    def run(annotations):
+        found = getattr(kind(words, kind.start(annotations, summary, visible)), wanted)
+        return found.masked_fill(~visible[:, None], 0.0)
+
+    assert torch.autograd.gradcheck(run, draw(BATCH, SOURCE, NOTE).requires_grad_(), fast_mode=True)
+
+
+@pytest.mark.parametrize("kind", ["additive", "cgru"])
+def test_the_sooner_looks_are_those_of_the_attention(kind, monkeypatch):
+    decoder = KINDS[kind]()
+    annotations, summary, visible = memory()
+    visible[1] = False  # a sentence in which it may look nowhere
+    words = draw(BATCH, TARGET, WORD, seed=2)
+
+    def results():
+        decoded = decoder(words, decoder.start(annotations, summary, visible))
+        gradients = torch.autograd.grad(decoded.features.square().sum(), list(decoder.parameters()))
+        steps = {step.name: step.value for step in decoded.looks[0].steps()}
+        return [decoded.features, decoded.weights, steps["context"], *gradients]
+
+    assert AdditiveLooks.can_stand_for(decoder.attention, annotations, draw(BATCH, SOURCE, 8))
+    sooner = results()
+    monkeypatch.setattr(AdditiveLooks, "can_stand_for", lambda *_: False)
+    for one, other in zip(sooner, results(), strict=True):
+        torch.testing.assert_close(one, other)
+    assert (sooner[1][1] == 0).all()
+
+
+def test_a_second_backward_adds_nothing_of_the_first():
+    kind = decoder(attention())
+    words = draw(BATCH, TARGET, WORD, seed=2)
+    features = kind(words, kind.start(*memory())).features
+    once, again = (torch.autograd.grad(features.sum(), list(kind.parameters()), retain_graph=True) for _ in range(2))
+    for one, other in zip(once, again, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_without_attention_every_step_gets_the_same_context():
@@ -206,3 +256,18 @@ def test_the_gate_scales_the_whole_context():
 def test_what_does_not_fit_is_refused(options, error, text):
     with pytest.raises(error, match=text):
         decoder(**options)
+
+
+def test_a_backward_pass_that_stops_short_leaves_nothing_behind():
+    """A gradient of the embeddings alone, then the whole: the weights of the loop must not count twice."""
+    config = RNNConfig(embedding=8, encoder_size=8, decoder_size=8, attention_size=8)
+    model = build_model(config, 20, 20, generator=torch.Generator().manual_seed(0)).eval()
+    batch = padded_batch([[5, 6, 7]], [[8, 9]])
+    model(batch).objective.backward()
+    expected = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    model.zero_grad()
+    loss = model(batch).objective
+    torch.autograd.grad(loss, model.target_embedding.weight, retain_graph=True)
+    loss.backward()
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(weight.grad, expected[name], msg=lambda text, name=name: f"{name}: {text}")

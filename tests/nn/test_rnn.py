@@ -25,6 +25,7 @@ def cell(request):
     return CELLS[request.param](WIDTH).double()
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 def test_over_time_equals_step_by_step(cell, reverse, padded):
@@ -40,6 +41,7 @@ def test_over_time_equals_step_by_step(cell, reverse, padded):
     torch.testing.assert_close(cell(products, start(cell), active, reverse=reverse), expected)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 def test_gradient_over_time_by_finite_differences(cell, reverse, padded):
@@ -55,9 +57,35 @@ def test_gradient_over_time_by_finite_differences(cell, reverse, padded):
     assert torch.autograd.gradcheck(run, (products, weight, bias, *(s.requires_grad_() for s in state)))
 
 
-def test_gradient_of_a_step_by_finite_differences(cell):
-    inputs = (draw(BATCH, cell.gates * WIDTH).requires_grad_(), *(s.requires_grad_() for s in start(cell)))
-    assert torch.autograd.gradcheck(lambda product, *state: cell.step(product, state), inputs)
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("series", [False, True])
+def test_gradient_of_steps_by_finite_differences(cell, series):
+    def run(weight, bias, products, *state):
+        cell.weight, cell.bias = weight, bias
+        step = cell.series() if series else cell.step
+        for product in products:
+            state = step(product, state)
+        return state
+
+    inputs = [cell.weight.detach(), cell.bias.detach(), draw(3, BATCH, cell.gates * WIDTH), *start(cell)]
+    del cell.weight, cell.bias
+    assert torch.autograd.gradcheck(run, [tensor.requires_grad_() for tensor in inputs])
+
+
+@pytest.mark.usefixtures("way")
+def test_a_series_equals_its_steps(cell):
+    state = other = start(cell)
+    step = cell.series()
+    for product in draw(3, BATCH, cell.gates * WIDTH):
+        state, other = step(product, state), cell.step(product, other)
+    torch.testing.assert_close(state, other)
+
+
+@pytest.mark.usefixtures("way")
+def test_gates_far_from_zero_are_shut_or_open(cell):
+    products = torch.tensor([-1e30, -200.0, 200.0, 1e30], dtype=torch.float64)
+    state = cell(products[:, None, None].expand(4, 1, cell.gates * WIDTH), tuple(s[:1] for s in start(cell)))
+    assert state.isfinite().all()
 
 
 TWINS = {"gru": nn.GRU, "lstm": nn.LSTM}

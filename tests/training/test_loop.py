@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import load_file
 
 from regard.errors import ConfigError
+from regard.training import order as order_module
 from regard.training import train
 from regard.training.checkpoint import Checkpoints
 from regard.training.config import TrainingConfig, load_config
 from regard.training.feed import Feed, groups
-from regard.training.order import Order, Position
+from regard.training.order import Order, Position, Section
 from regard.training.schedule import learning_rate
 from regard.training.task import Validation
 from tests.training.runs import log
@@ -79,6 +80,18 @@ def test_an_update_stays_within_its_epoch():
     assert made[-1][-1].position == Position(2)
     rows = [row for group in made for share in group for row in share.rows]
     assert sorted(rows) == sorted(2 * list(range(40)))
+
+
+def test_an_epoch_whose_last_pools_are_empty_still_ends(monkeypatch):
+    monkeypatch.setattr(order_module, "CHUNK", 4)
+    monkeypatch.setattr(order_module, "POOL", 1)
+    task = ToyTask(load_config(settings("x")))
+    task.examples.sections = [Section(40, 0.1)]  # most chunks of four hold no line of an epoch
+    order = Order(examples=task.examples, batch_tokens=40, seed=1)
+    for epoch in range(10):
+        made = list(groups(order, 1, Position(epoch), epoch + 1))
+        assert [group[-1].position for group in made][-1:] in ([], [Position(epoch + 1)])
+        assert all(group[-1].position.epoch == epoch for group in made[:-1])
 
 
 def test_the_feed_gives_every_batch_and_passes_on_errors():

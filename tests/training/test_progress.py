@@ -38,7 +38,9 @@ def test_only_the_first_process_speaks():
 
 
 def test_a_terminal_gets_a_bar(tmp_path):
-    config = write_config(tmp_path / "run.toml", settings(tmp_path / "run", updates=2000, validate_every=1000))
+    config = write_config(
+        tmp_path / "run.toml", settings(tmp_path / "run", updates=400, validate_every=200, checkpoint_every=0)
+    )
     main, other = pty.openpty()
     variables = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "TERM": "xterm", "COLUMNS": "120"}
     command = [sys.executable, "-m", "tests.training.toy_task", str(config)]
@@ -57,5 +59,5 @@ def test_a_terminal_gets_a_bar(tmp_path):
     assert "tokens/s" in text
     assert "left" in text
     assert "\u2501" in text  # the bar
-    assert "validation at update 1000: loss" in text
-    assert "finished (updates) after 2000 updates" in text
+    assert "validation at update 200: loss" in text
+    assert "finished (updates) after 400 updates" in text

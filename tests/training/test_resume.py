@@ -11,6 +11,7 @@ import torch
 from regard.errors import CheckpointError, TrainingError
 from regard.training import checkpoint, train
 from regard.training.checkpoint import Checkpoints, State
+from regard.training.directory import RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
 from tests.training.toy_task import settings
 
@@ -151,6 +152,15 @@ def test_a_directory_in_use_is_refused(half, tmp_path):
     with pytest.raises(CheckpointError, match=r"holds no run to resume\. Start it without --resume"):
         train(settings(strange), resume=True)
     assert [p.name for p in strange.iterdir()] == ["thesis.tex"]
+
+
+def test_a_run_is_trained_by_one_at_a_time(half):
+    with (
+        RunDirectory(half).lock(),
+        pytest.raises(CheckpointError, match=r"half is being trained by another process"),
+    ):
+        train(settings(half), resume=True)
+    train(settings(half, updates=15), resume=True)
 
 
 def test_what_a_cut_off_beginning_left_is_no_obstacle(whole, tmp_path):

@@ -114,6 +114,25 @@ def test_interrupted_building_leaves_nothing_and_is_begun_anew(corpus, tmp_path,
     assert not leftover.exists()
 
 
+def test_two_builders_at_once_leave_one_whole_entry(corpus, tmp_path, monkeypatch):
+    """The one that ends second must not pull the entry away under those who use it."""
+    cache, write = tmp_path / "cache", encoded_module._write
+
+    def slow(*arguments):
+        meta = write(*arguments)
+        monkeypatch.setattr(encoded_module, "_write", write)
+        monkeypatch.setattr(encoded_module, "partial_path", lambda path: path.with_name("other"))
+        encode_corpus(corpus, VOCABULARIES, settings(), cache)
+        (entry,) = (path for path in cache.iterdir() if "partial" not in path.name)
+        (entry / "in use").touch()
+        return meta
+
+    monkeypatch.setattr(encoded_module, "_write", slow)
+    assert len(encode_corpus(corpus, VOCABULARIES, settings(), cache)) == 5
+    (entry,) = cache.iterdir()
+    assert (entry / "in use").exists()
+
+
 def test_a_cache_that_lost_bytes_is_built_again(corpus, tmp_path):
     encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / "cache")
     (ids,) = (tmp_path / "cache").glob("*/target.ids")

@@ -162,6 +162,13 @@ def test_bleu_is_100_when_the_model_is_right(corpora, tmp_path, monkeypatch):
     assert found.metrics == {"loss": 2.0, "bleu": pytest.approx(100)}
 
 
+def test_validation_leaves_no_line_out(corpora, tmp_path):
+    task = TranslationTask(config(corpora, tmp_path / "run", data__max_words=3))
+    task.prepare(tmp_path / "run", begun=False, threads=1, report=lambda _: None)
+    assert len(task.held_out) == 20
+    assert len(task.examples) < 160
+
+
 def test_it_learns(corpora, tmp_path):
     settings = config(
         corpora,

@@ -78,9 +78,11 @@ def test_strange_characters_get_an_answer(toy, line):
 
 
 def test_nothing_that_ends_is_still_an_answer(toy):
-    found = toy.translate(SENTENCE, max_length=2)
-    assert not found.finished
-    assert len(found.target_words) >= 1
+    short = toy.translate(SENTENCE, beam=1, max_length=2)
+    assert not short.finished
+    assert len(short.target_words) >= 1
+    with pytest.raises(InputError, match="every limit must leave room for one word"):
+        toy.translate(SENTENCE, max_length=0)
 
 
 def test_a_text_on_one_line_is_refused_by_its_number(toy):

@@ -41,7 +41,7 @@ def test_evaluate_two_models_by_length(toy_run, blind_run, tmp_path):
     words = ["evaluate", str(toy_run), str(blind_run), str(dev), "--beam", "1"]
     lines = [json.loads(line) for line in regard(*words, "--json").splitlines()]
     assert [line["model"] for line in lines] == [str(toy_run), str(blind_run)]
-    assert lines[0]["bleu"] > 95
+    assert lines[0]["bleu"] > 85
     assert lines[0]["by_length"][0]["sentences"] == 100
     table = regard(*words, "--by-length", "--plot", str(tmp_path / "curve.svg"))
     assert "1-10" in table

@@ -22,16 +22,18 @@ def align(model: str, data: Path, /, *, target: Path | None = None, gold: Path |
     gold
         Alignments to compare with, a line a pair (i-j sure, ipj possible): the alignment error rate goes to stderr.
     """
-    from regard.cli.pairs import read_pairs
+    from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.gold import alignment_error_rate, read_gold
     from regard.translation.translator import Translator
 
-    pairs = read_pairs(data, target)
+    corpus = corpus_of(data, target)
+    translator = Translator.load(model)
+    pairs = pairs_for(translator, corpus)
     wanted = None if gold is None else read_gold(gold)
     if wanted is not None and len(wanted) != len(pairs):
         raise DataError(f"{gold} has {len(wanted)} lines, but there are {len(pairs)} pairs; they must go line by line")
     found = []
-    for alignment in Translator.load(model).align_all(pairs):
+    for alignment in translator.align_all(pairs):
         sys.stdout.write(alignment.pharaoh() + "\n")
         found.append(alignment.links)
     if wanted is not None:

@@ -24,16 +24,18 @@ WITH_WEIGHTS = {
     "location": scores.Location,
 }
 
+NUMBERS = Parameter(allow_leading_hyphen=True)  # "-1 2" is a vector, not an option
+
 
 def attend(
     *,
-    query: str,
-    keys: str,
-    values: str | None = None,
+    query: Annotated[str, NUMBERS],
+    keys: Annotated[str, NUMBERS],
+    values: Annotated[str | None, NUMBERS] = None,
     score: str = "scaled_dot",
     normalize: str = "softmax",
     weight: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
-    visible: str | None = None,
+    visible: Annotated[str | None, NUMBERS] = None,
     causal: bool = False,
     json_: Annotated[bool, Parameter(name="--json")] = False,
     plot: Path | None = None,
@@ -88,7 +90,10 @@ def attend(
 
     from regard.show.terminal import print_steps
 
-    print_steps(steps, Console())
+    console = Console()
+    if not console.is_terminal:
+        console.width = 10**4  # a file has no edge to cut numbers off at
+    print_steps(steps, console)
     if plot is not None:
         sys.stderr.write(f"wrote {plot}\n")
 

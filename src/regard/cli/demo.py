@@ -35,6 +35,6 @@ def demo(*, out: Path = Path("demo")) -> None:
     }
     for title, (name, attended) in examples.items():
         console.print(f"[bold reverse] {title} [/]\n", soft_wrap=True)
-        shown = [step for step in attended.steps() if step.value.ndim <= 2]
+        shown = [step for step in attended.steps() if step.value.ndim <= 2]  # a table for each query would be long
         print_steps(shown, console)
         console.print(f"picture: {plot_steps(shown, out / f'{name}.png')}\n", soft_wrap=True, highlight=False)

@@ -59,16 +59,19 @@ def evaluate(
         from regard.show.figures import checked_path
 
         checked_path(plot)
-    from regard.cli.pairs import read_pairs
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"cannot write {str(output)!r}: there is no folder {str(output.parent)!r}")
+    from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
     from regard.translation.evaluation import plot_by_length
     from regard.translation.translator import Translator
 
-    pairs = read_pairs(Path(data), target)
+    corpus = corpus_of(Path(data), target)
     found = {}
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for name in models:
             translator = Translator.load(name)
+            pairs = pairs_for(translator, corpus)
             bar = progress.add_task(name, total=len(pairs))
             done = partial(_advance, progress, bar)
             found[name] = measure(translator, pairs, beam=beam, alpha=alpha, report=done)

@@ -52,6 +52,8 @@ def translate(
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator
 
+    if not text and sys.stdin is None:
+        raise InputError("there is no text to translate: give sentences as arguments, or on stdin")
     translator = Translator.load(model)
     lines = iter(text) if text else _stdin_lines()
     batch = 1 if not text and sys.stdin.isatty() else BATCH

@@ -9,17 +9,13 @@ steps in place; nothing of size keys x width is held from one step to the next.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import njit
 
+from regard.kernels.compiling import kernel
 from regard.kernels.lanes import BYTES, load, splat, store
 from regard.kernels.recurrent import FAR, tanh
 from regard.kernels.threads import share
-
-_compile: Any = njit(nogil=True, cache=True, error_model="numpy")
-_COST = 10  # operations for each number of keys and annotations, for the decision how many threads to use
 
 
 def look(*arrays: np.ndarray, threads: int) -> None:
@@ -29,7 +25,7 @@ def look(*arrays: np.ndarray, threads: int) -> None:
     scores (b, k), weights (b, k) and context (b, a) to write into. d and a must divide into lanes.
     """
     _, keys, _, annotations, *_ = arrays
-    share(len(keys), _COST * (keys.size + annotations.size), threads, _forward, arrays)
+    share(len(keys), 5 * keys.size + annotations.size, threads, _forward, arrays)
 
 
 def look_backward(*arrays: np.ndarray, threads: int) -> None:
@@ -39,10 +35,10 @@ def look_backward(*arrays: np.ndarray, threads: int) -> None:
     by_query (b, d) to write into, by_keys (b, k, d) and by_v (b, d) to add to.
     """
     keys, annotations = arrays[4], arrays[6]
-    share(len(keys), _COST * (2 * keys.size + annotations.size), threads, _backward, arrays)
+    share(len(keys), 8 * keys.size + annotations.size, threads, _backward, arrays)
 
 
-@_compile
+@kernel
 def _forward(query, keys, v, annotations, visible, scores, weights, context, first, stop):  # type: ignore[no-untyped-def]
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
@@ -73,8 +69,10 @@ def _forward(query, keys, v, annotations, visible, scores, weights, context, fir
             store(out, b * a + j, mix)
 
 
-@_compile
-def _backward(by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop):  # type: ignore[no-untyped-def]
+@kernel
+def _backward(  # type: ignore[no-untyped-def]
+    by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
+):
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
     q, key, note, g_context = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), by_context.reshape(-1)

@@ -21,7 +21,7 @@ def fused_context(
         _four_axes(query, batch),
         _four_axes(key, batch),
         _four_axes(value, batch),
-        attn_mask=_mask(visible, bias, batch),
+        attn_mask=_mask(visible, bias, batch, query.dtype),
         scale=scale,
     )
     if visible is not None:
@@ -30,8 +30,9 @@ def fused_context(
     return context.reshape(*batch, *context.shape[-2:])
 
 
-def unchanged(**tensors: Tensor) -> Callable[[], None]:
+def unchanged(**given: Tensor | None) -> Callable[[], None]:
     """A check, to be called later, that none of the tensors was written over since now."""
+    tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
     if any(tensor.is_inference() for tensor in tensors.values()):
         return lambda: None  # torch keeps no version of tensors made in inference mode
     versions = {name: tensor._version for name, tensor in tensors.items()}
@@ -52,21 +53,21 @@ def _four_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
     tensor = tensor.expand(*batch, *tensor.shape[-2:])
     if len(batch) == 2:
         return tensor
-    return tensor.reshape(-1, 1, *tensor.shape[-2:])
+    return tensor.reshape(batch.numel(), 1, *tensor.shape[-2:])
 
 
-def _mask(visible: Tensor | None, bias: Tensor | None, batch: torch.Size) -> Tensor | None:
+def _mask(visible: Tensor | None, bias: Tensor | None, batch: torch.Size, dtype: torch.dtype) -> Tensor | None:
     if visible is None and bias is None:
         return None
     if bias is None:
         mask = visible
     elif visible is None:
-        mask = bias
+        mask = bias.to(dtype)
     else:
-        mask = bias.masked_fill(~visible, -torch.inf)
+        mask = bias.to(dtype).masked_fill(~visible, -torch.inf)
     assert mask is not None
     while mask.ndim < 2:
         mask = mask[None]
     if len(batch) != 2 or mask.ndim > 4:
-        mask = mask.expand(*batch, *mask.shape[-2:]).reshape(-1, 1, *mask.shape[-2:])
+        mask = mask.expand(*batch, *mask.shape[-2:]).reshape(batch.numel(), 1, *mask.shape[-2:])
     return mask

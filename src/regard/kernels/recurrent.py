@@ -8,36 +8,30 @@ of what the backward pass needs. A row that is not active keeps its state, and i
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import njit
-
+from regard.kernels.compiling import inline, kernel
 from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
-
-_compile: Any = njit(nogil=True, cache=True, error_model="numpy")
-_inline: Any = njit(nogil=True, error_model="numpy", forceinline=True)
 
 FAR = 40.0
 """tanh(x) and sigmoid(2x) are 1 to the last digit from here on, and their exponentials still normal numbers."""
 
 
-@_inline
-def tanh(x, one, far):  # type: ignore[no-untyped-def]
+@inline
+def tanh(x, one, far):
     """tanh of each lane, as 1 - 2 / (1 + e^2x); ``one`` and ``far`` are splat(1) and splat(FAR)."""
     zero = one - one
     x = zero - lesser(zero - lesser(x, far), far)
     return one - (one + one) / (one + exp(x + x))
 
 
-@_inline
-def sigmoid(x, one, far):  # type: ignore[no-untyped-def]
+@inline
+def sigmoid(x, one, far):
     zero = one - one
     x = lesser(zero - lesser(x, far + far), far + far)
     return one / (one + exp(x))
 
 
-@_compile
-def gru_forward(product, recurrent, previous, active, out, tape):  # type: ignore[no-untyped-def]
+@kernel
+def gru_forward(product, recurrent, previous, active, out, tape):
     """The next state; tape (n, 4 d): reset, update, candidate, recurrent part of the candidate."""
     n, d = previous.shape
     lanes = BYTES // previous.itemsize
@@ -62,8 +56,8 @@ def gru_forward(product, recurrent, previous, active, out, tape):  # type: ignor
             store(kept, save + 3 * d, inner)
 
 
-@_compile
-def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_previous):  # type: ignore[no-untyped-def]
+@kernel
+def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_previous):
     """Gradients by both products (n, 3 d), and by the last state where it does not pass through its product."""
     n, d = previous.shape
     lanes = BYTES // previous.itemsize
@@ -92,8 +86,8 @@ def gru_backward(by_new, previous, active, tape, by_product, by_recurrent, by_pr
             store(g_last, row * d + j, by_state * update)
 
 
-@_compile
-def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape):  # type: ignore[no-untyped-def]
+@kernel
+def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape):
     """The next state and cell; tape (n, 5 d): input, forget and output gate, candidate, tanh of the cell."""
     n, d = cell.shape
     lanes = BYTES // cell.itemsize
@@ -123,8 +117,8 @@ def lstm_forward(product, recurrent, previous, cell, active, out, out_cell, tape
             store(kept, save + 4 * d, shown)
 
 
-@_compile
-def lstm_backward(by_new, by_cell, previous, cell, active, tape, by_product, by_recurrent, by_previous, by_last_cell):  # type: ignore[no-untyped-def]
+@kernel
+def lstm_backward(by_new, by_cell, _previous, cell, active, tape, by_product, by_recurrent, by_previous, by_last_cell):
     """Gradients by both products (n, 4 d), which are the same, and by the last state and cell."""
     n, d = cell.shape
     lanes = BYTES // cell.itemsize

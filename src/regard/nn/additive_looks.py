@@ -10,7 +10,8 @@ from torch import Tensor
 
 from regard.attention import Attended, attend
 from regard.nn.attention import Attention
-from regard.nn.kernels import has_kernels
+from regard.nn.deferred import current_pass
+from regard.nn.functions import apply, has_kernels
 from regard.normalizers import NORMALIZERS
 from regard.scores import SumOfTanh
 
@@ -22,27 +23,26 @@ class AdditiveLooks:
         score = attention.score.comparison()
         assert isinstance(score, SumOfTanh)
         self.project, self.sums, self.visible = attention.score.project_query, _Sums(), visible
-        self.keys, self.v, self.annotations = _Hand.apply(  # type: ignore[no-untyped-call]
-            keys.contiguous(), score.v, annotations.contiguous(), self.sums
+        self.keys, self.v, self.annotations = apply(
+            _Hand, keys.contiguous(), score.v, annotations.contiguous(), self.sums
         )
 
     @staticmethod
     def can_stand_for(attention: Attention, annotations: Tensor, keys: Tensor) -> bool:
-        """Whether the looks are those of ``attention``, and gradients are wanted."""
+        """Whether the looks are those of ``attention``."""
+        score = attention.score.comparison()
         return (
-            torch.is_grad_enabled()
-            and isinstance(attention.score.comparison(), SumOfTanh)
+            isinstance(score, SumOfTanh)
             and attention.normalize is NORMALIZERS["softmax"]
             and attention.window is None
-            and keys.dtype == annotations.dtype
-            and has_kernels(annotations, annotations.shape[-1], keys.shape[-1])
+            and has_kernels(score.v, annotations.shape[-1], keys.shape[-1])
         )
 
     def __call__(self, query: Tensor) -> Attended:
         """One query of each sentence, (b, 1, query_dim)."""
         asked = self.project(query)
-        context, weights, scores = _Look.apply(  # type: ignore[no-untyped-call]
-            asked[:, 0], self.keys, self.v, self.annotations, self.visible, self.sums
+        context, weights, scores = apply(
+            _Look, asked[:, 0], self.keys, self.v, self.annotations, self.visible, self.sums
         )
         return Attended(
             context[:, None],
@@ -63,11 +63,15 @@ class _Sums:
     """(b, d): sentence by sentence, so that threads do not meet"""
 
     def __init__(self) -> None:
+        self._pass = -1
         self.looks: list[tuple[Tensor, Tensor]] = []
         """of each step the weights (b, k) and the gradient by the context (b, a)"""
 
     def begin(self, keys: Tensor) -> None:
-        if not self.looks:
+        """Start afresh with every backward pass: one that did not reach the keys leaves its sums behind."""
+        if self._pass != (current := current_pass()):
+            self._pass = current
+            self.looks.clear()
             self.by_keys, self.by_v = torch.zeros_like(keys), keys.new_zeros(len(keys), keys.shape[-1])
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.nn import pointwise
 from regard.nn.deferred import Notes, hand_to_steps
-from regard.nn.kernels import has_kernels
+from regard.nn.functions import apply, has_kernels
 
 State = tuple[Tensor, ...]
 """What a cell carries from step to step; the first tensor is what others see of it."""
@@ -48,11 +48,11 @@ class Cell(nn.Module):
 
     def series(self) -> Callable[[Tensor, State], State]:
         """``step`` for the steps of one loop, whose gradients are to be had: faster backward."""
-        notes: Notes = []
+        notes = Notes()
         weight, bias = hand_to_steps(self.weight, self.bias, notes)
 
         def step(product: Tensor, state: State) -> State:
-            new: State = _Step.apply(type(self), product, weight, bias, notes, *state)  # type: ignore[no-untyped-call]
+            new: State = apply(_Step, type(self), product, weight, bias, notes, *state)
             return new
 
         return step
@@ -62,9 +62,7 @@ class Cell(nn.Module):
 
         Where ``active`` (t, b) is False a row's state stays as it was, so padding changes nothing in either direction.
         """
-        outputs: Tensor = _OverTime.apply(  # type: ignore[no-untyped-call]
-            type(self), products, self.weight, self.bias, active, reverse, *state
-        )
+        outputs: Tensor = apply(_OverTime, type(self), products, self.weight, self.bias, active, reverse, *state)
         return outputs
 
 
@@ -107,12 +105,14 @@ class _Way(NamedTuple):
 
 def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
     if not has_kernels(like, width):
-        functions = (getattr(pointwise, f"{kind.name}_{which}") for which in ("forward", "backward"))
-        return _Way(*functions, lambda tensor: tensor)
+        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
     from regard.kernels import recurrent
 
-    functions = (getattr(recurrent, f"{kind.name}_{which}") for which in ("forward", "backward"))
-    return _Way(*functions, Tensor.numpy)
+    return _Way(*_functions(recurrent, kind), Tensor.numpy)
+
+
+def _functions(module: Any, kind: type[Cell]) -> tuple[Callable[..., None], Callable[..., None]]:
+    return getattr(module, f"{kind.name}_forward"), getattr(module, f"{kind.name}_backward")
 
 
 class _Step(torch.autograd.Function):
@@ -146,7 +146,7 @@ class _Step(torch.autograd.Function):
         by_last = [torch.empty_like(part) for part in last]
         given = (*by_next, *last, tape.new_empty(0, dtype=torch.bool), tape, by_product, by_recurrent, *by_last)
         ctx.way.backward(*map(ctx.way.held, given))
-        ctx.notes.append((by_recurrent, last[0]))
+        ctx.notes.add(by_recurrent, last[0])
         by_last[0].addmm_(by_recurrent, weight)
         by_state = (part.view(ctx.shape) for part in by_last)
         return None, by_product.view(*ctx.shape[:-1], -1), None, None, None, *by_state

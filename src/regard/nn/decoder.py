@@ -59,14 +59,17 @@ class DecoderState:
 
     def reorder(self, hypotheses: Tensor) -> DecoderState:
         """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
-        pick = hypotheses[..., None]
+        pick = hypotheses.to(self.hidden[0].device)[..., None]
         hidden = tuple(part.gather(1, pick.expand(-1, -1, part.shape[-1])) for part in self.hidden)
         feed = None if self.feed is None else self.feed.gather(1, pick.expand(-1, -1, self.feed.shape[-1]))
         return replace(self, hidden=hidden, feed=feed)
 
     def keep(self, sentences: Tensor) -> DecoderState:
         """The state of these sentences only; (b',) of int64."""
-        memory = Memory(*(None if part is None else part[sentences] for part in self.memory))
+        sentences = sentences.to(self.hidden[0].device)
+        annotations, summary, visible, ready = self.memory
+        visible = None if visible is None else visible[sentences]
+        memory = Memory(annotations[sentences], summary[sentences], visible, ready[sentences])
         hidden = tuple(part[sentences] for part in self.hidden)
         return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])
 
@@ -169,7 +172,7 @@ class Decoder(nn.Module):
         elif self.from_context is not None:
             ready = self.from_context(summary[:, None])
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
-        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)
+        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)  # type: ignore[no-untyped-call]
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
         return DecoderState(memory, hidden, feed, time=0)
 
@@ -239,14 +242,15 @@ class Decoder(nn.Module):
 
     def _layers_of_a_loop(self, memory: Memory) -> _Layers:
         """The same, with the gradients of what every step uses made once, after the loop."""
-        look = self._look
+        look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._look
         assert self.attention is not None
         if AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
             looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
 
-            def look(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
+            def sooner(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
                 return self._gated(query, looks(query))
 
+            look = sooner
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
             None if self.from_context is None else DeferredLinear(self.from_context),
@@ -263,9 +267,7 @@ class Decoder(nn.Module):
         assert self.attention is not None
         annotations, _, visible, ready = state.memory
         place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
-        return self._gated(
-            query, self.attention(query, annotations, visible=visible, projected=ready, position=place)
-        )
+        return self._gated(query, self.attention(query, annotations, visible=visible, projected=ready, position=place))
 
     def _gated(self, query: Tensor, look: Attended) -> tuple[Tensor, Attended]:
         context: Tensor = look.context

@@ -12,8 +12,33 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Notes = list[tuple[Tensor, Tensor]]
-"""Of each step: the gradient by the product (n, out), and the input (n, in)."""
+from regard.nn.functions import apply
+
+
+class Notes:
+    """Of each step: the gradient by the product (n, out), and the input (n, in).
+
+    A backward pass that does not reach the weights leaves its notes behind; the next one starts afresh.
+    """
+
+    def __init__(self) -> None:
+        self._pass, self._taken = -1, list[tuple[Tensor, Tensor]]()
+
+    def add(self, by_product: Tensor, inputs: Tensor) -> None:
+        if self._pass != (current := current_pass()):
+            self._pass, self._taken = current, []
+        self._taken.append((by_product, inputs))
+
+    def joined(self) -> tuple[Tensor, Tensor]:
+        """All of this pass, one below the other; they are forgotten."""
+        by_product, inputs = (torch.cat(parts) for parts in zip(*self._taken, strict=True))
+        self._taken = []
+        return by_product, inputs
+
+
+def current_pass() -> int:
+    """A number for the backward pass that is running."""
+    return int(torch._C._current_graph_task_id())
 
 
 class _Hand(torch.autograd.Function):
@@ -26,16 +51,14 @@ class _Hand(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _by_weight: None, _by_bias: None) -> tuple[Tensor, Tensor | None, None]:
-        by_product = torch.cat([by for by, _ in ctx.notes])
-        inputs = torch.cat([given for _, given in ctx.notes])
-        ctx.notes.clear()
+        by_product, inputs = ctx.notes.joined()
         return by_product.t() @ inputs, by_product.sum(0) if ctx.needs_input_grad[1] else None, None
 
 
 def hand_to_steps(weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor]:
     """Weight and bias for functions that add to ``notes`` in their backward, and give no gradient for the two."""
     none = weight.new_zeros(()) if bias is None else bias
-    handed: tuple[Tensor, Tensor] = _Hand.apply(weight, none, notes)  # type: ignore[no-untyped-call]
+    handed: tuple[Tensor, Tensor] = apply(_Hand, weight, none, notes)
     return handed
 
 
@@ -50,11 +73,11 @@ class DeferredLinear:
     """
 
     def __init__(self, layer: nn.Linear) -> None:
-        self.notes: Notes = []
+        self.notes = Notes()
         self.weight, self.bias = hand_to_steps(layer.weight, layer.bias, self.notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        product: Tensor = _Linear.apply(inputs, self.weight, self.bias, self.notes)  # type: ignore[no-untyped-call]
+        product: Tensor = apply(_Linear, inputs, self.weight, self.bias, self.notes)
         return product
 
 
@@ -70,5 +93,5 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, by_product: Tensor) -> tuple[Tensor | None, None, None, None]:
         inputs, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
-            ctx.notes.append((by_product.flatten(0, -2), inputs.flatten(0, -2)))
+            ctx.notes.add(by_product.flatten(0, -2), inputs.flatten(0, -2))
         return by_product @ weight if ctx.needs_input_grad[0] else None, None, None, None

@@ -87,7 +87,7 @@ class MultiHeadAttention(nn.Module):
 
     def split(self, projected: Tensor) -> Tensor:
         """(..., n, dim) -> (..., heads, n, dim / heads)"""
-        return projected.view(*projected.shape[:-1], self.heads, -1).transpose(-2, -3)
+        return projected.view(*projected.shape[:-1], self.heads, self.dim // self.heads).transpose(-2, -3)
 
     def attend_heads(
         self, query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None, bias: Tensor | None = None

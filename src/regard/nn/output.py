@@ -8,10 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn.kernels import has_kernels
+from regard.nn.functions import apply, has_kernels
 
-CHUNK = 2**20
-"""Logits held at a time: 4 MB of float32 stay in the cache from the product that makes them to the two that use them."""
+CHUNK = 2**22
+"""Logits held at a time: 16 MB of float32. Fewer stay nearer in the cache, but then the products are less efficient."""
+
+WORTH_A_KERNEL = 2**19
+"""Logits of a step of search from which loading a compiled kernel pays: a single sentence should not wait for it."""
 
 
 class Output(nn.Module):
@@ -38,6 +41,17 @@ class Output(nn.Module):
         """Features (..., d) to unnormalised log-probabilities (..., vocabulary)."""
         return F.linear(features, self.weight, self.bias)
 
+    @torch.no_grad()
+    def normalized(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, and the log of the sum of e^score (...), which is to be taken off for log-probabilities."""
+        features, width = features.to(self.weight.dtype), len(self.weight)
+        held = _rows_of_logits(features.flatten(0, -2), width)
+        with torch.autocast(features.device.type, enabled=False):
+            torch.addmm(self.bias, features.flatten(0, -2), self.weight.t(), out=held[:, :width])
+        large = held.numel() >= WORTH_A_KERNEL
+        totals = log_totals(held, width)[0] if large else held[:, :width].logsumexp(1)
+        return held.view(*features.shape[:-1], -1)[..., :width], totals.view(features.shape[:-1])
+
     def loss(self, features: Tensor, target: Tensor, *, label_smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Features (n, d), target (n,): the objective and the negative log-likelihood, summed over the n words.
 
@@ -50,7 +64,8 @@ class Output(nn.Module):
     def log_probs(self, features: Tensor, target: Tensor) -> Tensor:
         """Features (n, d), target (n,): the log-probability of each of the n words."""
         rows = max(1, CHUNK // len(self.weight))
-        chunks = zip(features.split(rows), target.split(rows), strict=True)
+        begins = range(0, len(target), rows)
+        chunks = ((features[begin : begin + rows], target[begin : begin + rows]) for begin in begins)
         return torch.cat([-F.cross_entropy(self(chunk), right, reduction="none") for chunk, right in chunks])
 
 
@@ -59,33 +74,11 @@ def cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """``F.cross_entropy(features @ weight.T + bias, target)`` summed, without holding the logits of all rows.
 
-    The gradients are made in the same pass, while a chunk's logits are in the cache.
+    The gradients are made in the same pass, while a chunk's logits are in the cache. The second result is the same
+    without label smoothing, and without a gradient.
     """
-    objective, nll = _CrossEntropy.apply(features, weight, bias, target, label_smoothing, torch.is_grad_enabled())
+    objective, nll = apply(_CrossEntropy, features, weight, bias, target, label_smoothing, torch.is_grad_enabled())
     return objective, nll
-
-
-def _kernel_losses(
-    held: Tensor, width: int, right: Tensor, smoothing: float, gradient: bool
-) -> tuple[Tensor, Tensor]:
-    from regard.kernels import cross_entropy as kernel
-
-    nll, spread = kernel.losses(held.numpy(), width, right.numpy(), smoothing, gradient, torch.get_num_threads())
-    return torch.from_numpy(nll), torch.from_numpy(spread)
-
-
-def _torch_losses(
-    held: Tensor, width: int, right: Tensor, smoothing: float, gradient: bool
-) -> tuple[Tensor, Tensor]:
-    """-log p of the right words (n,), and the mean of -log p over all; with ``gradient``, logits become gradients."""
-    logits = held[:, :width]
-    total = logits.logsumexp(1)
-    nll, spread = total - logits.gather(1, right[:, None])[:, 0], total - logits.mean(1)
-    if gradient:
-        # The gradient by the logits is the softmax less the target distribution.
-        logits.sub_(total[:, None]).exp_().sub_(smoothing / width)
-        logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
-    return nll, spread
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -94,18 +87,17 @@ class _CrossEntropy(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float, training: bool
     ) -> tuple[Tensor, Tensor]:
         rows, width = max(1, CHUNK // len(weight)), len(weight)
-        losses = _kernel_losses if has_kernels(features) else _torch_losses
-        # Rows of logits have room up to whole lanes of the processor.
-        buffer = features.new_empty(min(rows, len(features)), -(-width // 8) * 8)
+        buffer = _rows_of_logits(features[:rows], width)
         gradients = [torch.empty_like(part) for part in (features, weight, bias)] if training else []
         nll, spread = [], []
         for begin in range(0, len(features), rows):
             chunk, right = features[begin : begin + rows], target[begin : begin + rows]
             held = buffer[: len(chunk)]
             logits = torch.addmm(bias, chunk, weight.t(), out=held[:, :width])
-            one, other = losses(held, width, right, smoothing, training)
-            nll.append(one)
-            spread.append(other)
+            chosen = logits.gather(1, right[:, None])[:, 0]
+            totals, means = log_totals(held, width, right if training else None, smoothing)
+            nll.append(totals - chosen)
+            spread.append(totals - means)
             if training:
                 # What were logits is now the gradient by them.
                 torch.mm(logits, weight, out=gradients[0][begin : begin + rows])
@@ -121,3 +113,31 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, by_objective: Tensor, _by_nll: Tensor) -> tuple[Tensor | None, ...]:
         by_features, by_weight, by_bias = (gradient * by_objective for gradient in ctx.saved_tensors)
         return by_features, by_weight, by_bias, None, None, None
+
+
+def _rows_of_logits(like: Tensor, width: int) -> Tensor:
+    """Memory for logits: rows with room up to whole lanes, in which products and kernels are faster."""
+    return like.new_empty(len(like), -(-width // 8) * 8)
+
+
+def log_totals(held: Tensor, width: int, right: Tensor | None = None, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """log(sum(e^logit)) and the mean logit of each row of ``held`` (n, at least width), (n,) each.
+
+    With ``right`` (n,), logits become the gradient of the cross-entropy with these words.
+    """
+    if has_kernels(held, held.shape[-1]):
+        from regard.kernels import log_totals as kernel
+
+        threads = torch.get_num_threads()
+        found = (
+            kernel.log_totals(held.numpy(), width, threads)
+            if right is None
+            else kernel.cross_entropy_gradient(held.numpy(), width, right.numpy(), smoothing, threads)
+        )
+        return torch.from_numpy(found.totals), torch.from_numpy(found.means)
+    logits = held[:, :width]
+    totals, means = logits.logsumexp(1), logits.mean(1)
+    if right is not None:
+        logits.sub_(totals[:, None]).exp_().sub_(smoothing / width)
+        logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
+    return totals, means

@@ -59,7 +59,8 @@ class Encoder(nn.Module):
         hidden, last = embedded.transpose(0, 1), []
         for number, layer in enumerate(self.layers):
             inputs = self.dropout(hidden) if number else hidden
-            runs = [direction(inputs, active) for direction in layer]  # type: ignore[union-attr]
+            assert isinstance(layer, nn.ModuleList)
+            runs = [direction(inputs, active) for direction in layer]
             hidden = torch.cat(runs, -1)
             last = [run[0 if direction else -1] for direction, run in enumerate(runs)]
         return Encoded(hidden.transpose(0, 1), torch.cat(last, -1))

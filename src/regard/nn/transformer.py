@@ -40,17 +40,16 @@ class Positions(nn.Module):
 class Sinusoidal(Positions):
     """Sines and cosines added to the inputs (Vaswani et al. 2017, sec. 3.5)."""
 
-    table: Tensor
-
     def __init__(self, dim: int, max_positions: int) -> None:  # noqa: ARG002 - there is no last place
         super().__init__()
-        self.register_buffer("table", torch.empty(0, dim), persistent=False)
+        # No buffer: it grows with the sentences seen, and processes that train together see different ones.
+        self.table = torch.empty(0, dim)
 
     def add(self, inputs: Tensor, first: int = 0) -> Tensor:
         end = first + inputs.shape[-2]
-        if end > len(self.table) or self.table.dtype != inputs.dtype:
-            rows = torch.from_numpy(sinusoidal(2 * end, inputs.shape[-1]))
-            self.table = rows.to(inputs)
+        if end > len(self.table) or self.table.dtype != inputs.dtype or self.table.device != inputs.device:
+            with torch.inference_mode(False):
+                self.table = torch.from_numpy(sinusoidal(2 * end, inputs.shape[-1])).to(inputs.device, inputs.dtype)
         return inputs + self.table[first:end]
 
 
@@ -124,7 +123,8 @@ class EncoderLayer(nn.Module):
         normal = self.norms[0](hidden)
         query, (key, value) = _query(self.attention, normal, positions), _keys(self.attention, normal, positions)
         hidden = hidden + self.dropout(self.attention.attend_heads(query, key, value, visible).context)
-        return hidden + self.dropout(self.feed_forward(self.norms[1](hidden)))
+        done: Tensor = hidden + self.dropout(self.feed_forward(self.norms[1](hidden)))
+        return done
 
 
 class DecoderLayer(nn.Module):
@@ -213,15 +213,17 @@ class TransformerState:
         if not self.past:
             return self
         b, w = self.past[0][0].shape[:2]
-        rows = (hypotheses + w * torch.arange(b, device=hypotheses.device)[:, None]).flatten()
+        rows = (hypotheses + w * torch.arange(b)[:, None]).flatten().to(self.past[0][0].device)
 
         def pick(part: Tensor) -> Tensor:
-            return part.flatten(0, 1).index_select(0, rows).unflatten(0, hypotheses.shape)
+            picked = part.flatten(0, 1).index_select(0, rows)
+            return picked.view(*hypotheses.shape, *picked.shape[1:])
 
         return replace(self, past=tuple((pick(keys), pick(values)) for keys, values in self.past))
 
     def keep(self, sentences: Tensor) -> TransformerState:
         """The state of these sentences only; (b',) of int64."""
+        sentences = sentences.to(self.memory[0][0].device)
         memory, past = (
             tuple((keys[sentences], values[sentences]) for keys, values in layers)
             for layers in (self.memory, self.past)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from regard.errors import ShapeError
+from regard.scores import Step
 
 
 def as_table(value: Any, name: str) -> np.ndarray:
@@ -18,6 +20,23 @@ def as_table(value: Any, name: str) -> np.ndarray:
             "Attend to one of the batch."
         )
     return np.atleast_2d(array)
+
+
+def one_by_one(steps: Iterable[Step]) -> list[Step]:
+    """Steps as tables: one that has a table for each query (hidden, weighted values) becomes a step for each.
+
+    >>> steps = regard.attend([[1, 0], [0, 1]], [[1, 0], [0, 1]]).steps()
+    >>> [step.name for step in one_by_one(steps)][-3:]
+    ['weighted values of query 1', 'weighted values of query 2', 'context']
+    """
+    shown = []
+    for step in steps:
+        if step.value.ndim == 3 and step.name in ("hidden", "weighted values"):
+            tables = enumerate(step.value, 1)
+            shown += [step._replace(name=f"{step.name} of query {n}", value=table) for n, table in tables]
+        else:
+            shown.append(step)
+    return shown
 
 
 def short(number: float) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.scores import Step
-from regard.show.cells import as_table, shades, short
+from regard.show.cells import as_table, one_by_one, shades, short
 
 # From cividis: even steps for every eye, the last ones dark enough for white on the first and black on the last.
 COLOURS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
@@ -18,7 +18,7 @@ COLOURS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a
 
 def print_steps(steps: Iterable[Step], console: Console) -> None:
     """Each step under its name and formula."""
-    for step in steps:
+    for step in one_by_one(steps):
         heading = Text.assemble((step.name, "bold"), "  ", (step.formula, "dim"))
         console.print(Group(heading, Padding(table_of(step), (0, 0, 1, 2), expand=False)))
 

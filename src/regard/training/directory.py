@@ -15,6 +15,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,14 @@ from regard.training.settings import differences
 from regard.training.task import Task
 from regard.training.toml import render
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: nothing keeps two trainings apart there
+    fcntl = None  # type: ignore[assignment]
+
 # What a run that was cut off before it began may leave behind.
-_HARMLESS = ("cache", "config.toml", "vocabulary")
+_LOCK = ".lock"
+_HARMLESS = (_LOCK, "cache", "config.toml", "vocabulary")
 
 
 class RunDirectory:
@@ -82,55 +89,64 @@ class RunDirectory:
         remove_leftovers(self.path)
         task.save(self.path)
         write_text(self.config_path, render(config))
-        write_text(self.log_path, "")
         write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
 
-    def check_same(self, config: RunConfig, facts: dict[str, Any]) -> list[str]:
-        """Refuse a changed setting, corpus, vocabulary or number of processes, each by name.
-
-        Returns what is new but does no harm, and what may keep the run from going on bit for bit.
-        """
-        stored, before = self._stored()
+    def check_settings(self, config: RunConfig) -> list[str]:
+        """Refuse changed settings, each by name; returns what is new but does no harm."""
         refused, notes = [], []
-        for key, old, new, accepted in self._changes(stored, config):
+        for key, old, new, accepted in self._changes(load_config(self.config_path), config):
             if not accepted:
                 refused.append(f"{key} was {_shown(old)} in {self.path}, is {_shown(new)} now.")
             elif key != "run":
                 notes.append(f"{key} was {_shown(old)}, is {_shown(new)} now.")
+        _refuse(refused)
+        return notes
+
+    def check_facts(self, facts: dict[str, Any]) -> list[str]:
+        """Refuse a changed corpus, vocabulary or number of processes; returns what goes against bit for bit."""
+        before = self._stored_facts()
         old_prints, new_prints = before["fingerprints"], facts["fingerprints"]
         changed = (n for n in dict.fromkeys([*old_prints, *new_prints]) if old_prints.get(n) != new_prints.get(n))
-        refused += [f"{name} has changed since {self.path} was begun." for name in changed]
+        refused = [f"{name} has changed since {self.path} was begun." for name in changed]
         if before["processes"] != facts["processes"]:
             refused.append(
                 f"{self.path} was trained by {before['processes']} processes, now there are {facts['processes']}: the "
                 f"order of the data would change (start torchrun with --nproc-per-node {before['processes']})."
             )
-        if refused:
-            advice = (
-                "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
-            )
-            raise CheckpointError("\n".join([*refused, advice]))
-        for name, value in facts["environment"].items():
-            if before["environment"].get(name) != value:
-                notes.append(
-                    f"{name} was {before['environment'].get(name)}, is {value} now: "
-                    "the run goes on, but not bit for bit as it would have."
-                )
-        return notes
+        _refuse(refused)
+        return [
+            f"{name} was {before['environment'].get(name)}, is {value} now: "
+            "the run goes on, but not bit for bit as it would have."
+            for name, value in facts["environment"].items()
+            if before["environment"].get(name) != value
+        ]
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep a second training out of the directory for as long as this one lasts, however it ends."""
+        with (self.path / _LOCK).open("w") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise CheckpointError(
+                        f"{self.path} is being trained by another process. Wait for it, or stop it."
+                    ) from None
+            yield
 
     def update(self, config: RunConfig, facts: dict[str, Any]) -> None:
         """Store the settings that may change."""
         write_text(self.config_path, render(config))
         write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
 
-    def _stored(self) -> tuple[RunConfig, dict[str, Any]]:
+    def _stored_facts(self) -> dict[str, Any]:
         try:
             facts: dict[str, Any] = json.loads(self.facts_path.read_text(encoding="utf-8"))
             if missing := {"fingerprints", "environment", "processes"} - facts.keys():
                 raise ValueError(f"it lacks {', '.join(sorted(missing))}")
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{self.facts_path} is damaged ({error}); this run cannot be resumed.") from None
-        return load_config(self.config_path), facts
+        return facts
 
     @staticmethod
     def _changes(stored: RunConfig, config: RunConfig) -> Iterator[tuple[str, Any, Any, bool]]:
@@ -180,6 +196,12 @@ class Log:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _refuse(reasons: list[str]) -> None:
+    if reasons:
+        advice = "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
+        raise CheckpointError("\n".join([*reasons, advice]))
 
 
 def _shown(value: Any) -> str:

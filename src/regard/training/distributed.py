@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from regard.errors import ConfigError, TrainingError
+from regard.errors import ConfigError, RegardError, TrainingError
 from regard.training.config import TrainingConfig
+
+T = TypeVar("T")
 
 # One process validates while the others wait for it, and a large validation may take long.
 _PATIENCE = timedelta(hours=12)
@@ -36,11 +38,6 @@ class Processes:
         """Whether this is the process that writes."""
         return self.rank == 0
 
-    def barrier(self) -> None:
-        """Wait for the others."""
-        if self.world > 1:
-            dist.barrier()
-
     def sum(self, tensor: Tensor) -> Tensor:
         """The sum over all processes, in place."""
         if self.world > 1:
@@ -56,13 +53,21 @@ class Processes:
         dist.all_gather(parts, here)
         return [part.to(tensor.device) for part in parts]
 
-    def from_first(self, value: Any) -> Any:
-        """The first process' value, everywhere."""
+    def by_first(self, action: Callable[[], T]) -> T:
+        """Let the first process do something while the others wait; its result, or what went wrong, everywhere."""
         if self.world == 1:
-            return value
-        box = [value]
+            return action()
+        box: list[Any] = [None, None]
+        if self.first:
+            try:
+                box[0] = action()
+            except RegardError as error:
+                box[1] = error
         dist.broadcast_object_list(box, src=0, device=self.device)
-        return box[0]
+        if box[1] is not None:
+            raise box[1]
+        result: T = box[0]
+        return result
 
 
 @contextmanager

@@ -217,15 +217,16 @@ class Trainer:
 
     def _measure(self) -> Validation:
         """One process measures; the random states of training stay untouched."""
-        found = None
-        if self.processes.first:
+
+        def measure() -> Validation:
             devices = [self.device] if self.device.type == "cuda" else []
             self.model.eval()
             with torch.no_grad(), torch.random.fork_rng(devices), self._precision():
                 found = self.task.validate(self.model, self.device)
             self.model.train()
-        validation: Validation = self.processes.from_first(found)
-        return validation
+            return found
+
+        return self.processes.by_first(measure)
 
     def _value(self, found: Validation) -> float:
         name = self.config.best_by
@@ -276,13 +277,13 @@ class Trainer:
         for name, tensor in random_states(self.device).items():
             for rank, gathered in enumerate(self.processes.gather(tensor)):
                 generators[f"random.{rank}.{name}"] = gathered
-        if self.processes.first:
-            self.state = replace(self.state, log_bytes=self.log.sync() if self.log else 0)
-            self._write(generators, averaged)
+        self.processes.by_first(lambda: self._write(generators, averaged))
         self.saved_at = time.monotonic()
 
     def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
         validated = [entry["update"] for entry in self.state.history]
+        if self.log:
+            self.state = replace(self.state, log_bytes=self.log.sync())
         try:
             self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
             self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,47 +55,62 @@ class _Run:
     def to_the_end(self, *, resume: bool) -> RunResult:
         # torchrun restarts processes with the command they had; what they had begun is gone on with.
         resume = resume or (self.processes.restarted and self.directory.begun)
+        with ExitStack() as held:
+            self.processes.by_first(lambda: self._take(held, resume=resume))
+            return self._train(resume=resume)
+
+    def _take(self, held: ExitStack, *, resume: bool) -> None:
+        """See that the directory is ours to begin, or to go on with, and keep others out of it."""
         if resume:
             self.directory.check_begun()
-        elif self.processes.first:
+        else:
             self.directory.check_new()
+        self.directory.make()
+        held.enter_context(self.directory.lock())
+        if resume:
+            for note in self.directory.check_settings(self.config):
+                self.show.message(note)
+
+    def _train(self, *, resume: bool) -> RunResult:
         self._prepare(begun=resume)
         state = self._open(resume=resume)
         trainer = self._trainer(state)
-        with Signals(self.show.message) as signals:
-            state = trainer.run(signals)
-        if trainer.log:
-            trainer.log.close()
+        try:
+            with Signals(self.show.message) as signals:
+                state = trainer.run(signals)
+        finally:
+            if trainer.log:
+                trainer.log.close()
         if not state.finished:
             self._stopped(state, signals)
         return self._result(state)
 
     def _prepare(self, *, begun: bool) -> None:
         """The first process makes the data ready; then the others find it made."""
-        if self.processes.first:
-            self.directory.make()
-            self.task.prepare(
-                self.directory.path, begun=begun, threads=self.processes.threads, report=self.show.message
-            )
-        self.processes.barrier()
+
+        def prepare() -> None:
+            where, threads = self.directory.path, self.processes.threads
+            self.task.prepare(where, begun=begun, threads=threads, report=self.show.message)
+
+        self.processes.by_first(prepare)
         if not self.processes.first:
-            self.task.prepare(self.directory.path, begun=begun, threads=1, report=self.show.message)
+            prepare()
 
     def _open(self, *, resume: bool) -> State:
         """Begin the run, or check that it is the one to go on with; the state to go on from."""
         processes = self.processes
         facts = facts_of(self.task, processes=processes.world, threads=processes.threads, device=processes.device)
-        if not resume:
-            if processes.first:
+
+        def first() -> State:
+            if not resume:
                 self.directory.begin(self.config, self.task, facts)
-            return State()
-        notes = self.directory.check_same(self.config, facts)
-        processes.barrier()  # before the first one changes what the others read
-        if processes.first:
-            for note in notes:
+                return State()
+            for note in self.directory.check_facts(facts):
                 self.show.message(note)
             self.directory.update(self.config, facts)
-        return self.checkpoints.latest() or State()
+            return self.checkpoints.latest() or State()
+
+        return processes.by_first(first)
 
     def _trainer(self, state: State) -> Trainer:
         log = Log(self.directory.log_path, state.log_bytes) if self.processes.first else None

@@ -31,9 +31,10 @@ def read_gold(path: Path) -> list[Gold]:
 
 
 def parse_gold(line: str, where: str = "line") -> Gold:
-    """
-    >>> parse_gold("0-0 1p2")
-    Gold(sure={(0, 0)}, possible={(0, 0), (1, 2)})
+    """The links of one line.
+
+    >>> parse_gold("0-0 1p2") == Gold(sure={(0, 0)}, possible={(0, 0), (1, 2)})
+    True
     """
     sure: set[Link] = set()
     possible: set[Link] = set()

@@ -40,6 +40,8 @@ class TranslationModel(nn.Module):
     source_embedding: nn.Embedding
     target_embedding: nn.Embedding
     output: Output
+    longest: int | None = None
+    """how many words it can write, the end included; None where there is no limit"""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the sentences (b, k), ``lengths`` (b,) words each; the state before the first word."""
@@ -62,8 +64,9 @@ class TranslationModel(nn.Module):
 
     def step(self, words: Tensor, state: Any) -> Stepped:
         """One step of a search: the last words of all hypotheses (b, w)."""
-        features, weights, state = self.advance(words, state)
-        return Stepped(self.output(features), weights, state)
+        features, weights, state = self.advance(words.to(self.output.weight.device), state)
+        logits, totals = self.output.normalized(features)
+        return Stepped(logits, weights, state, totals)
 
     @torch.no_grad()
     def force(self, batch: Batch) -> Forced:
@@ -142,9 +145,10 @@ class TransformerModel(TranslationModel):
             dropout_attention=config.dropout_attention,
             dropout_feedforward=config.dropout_feedforward,
         )
-        order = {"positions": config.positions, "max_positions": config.max_positions}
-        self.encoder = TransformerEncoder(shape, config.layers, **order)
-        self.decoder = TransformerDecoder(shape, config.layers, **order)
+        positions, longest = config.positions, config.max_positions
+        self.longest = longest if positions == "learned" else None
+        self.encoder = TransformerEncoder(shape, config.layers, positions=positions, max_positions=longest)
+        self.decoder = TransformerDecoder(shape, config.layers, positions=positions, max_positions=longest)
 
     def start(self, source: Tensor, lengths: Tensor) -> TransformerState:
         visible = _visible(source, lengths)
@@ -202,7 +206,9 @@ def _vocabulary_layers(
     source = target if tie == "all" else nn.Embedding(source_size, width)
     for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
-    return source, target, Output(width, target_size, weight=None if tie == "none" else target.weight)
+    weight = target.weight if tie != "none" else None
+    assert weight is None or isinstance(weight, nn.Parameter)
+    return source, target, Output(width, target_size, weight=weight)
 
 
 def _attention(config: RNNConfig) -> Attention | None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.errors import did_you_mean
-from regard.scores import WITHOUT_WEIGHTS
+from regard.scores import WITH_WEIGHTS, WITHOUT_WEIGHTS
+from regard.training.settings import Settings, setting
 
 ASKED_BY_PREVIOUS = frozenset({"additive"})
 """Attentions asked for by the state before the word, as Bahdanau et al. did; all others by the state after it."""
-
-
-class Settings(BaseModel):
-    """A table of a config file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
 
 Tie = Literal["none", "output", "all"]
@@ -29,39 +24,39 @@ TIE = (
 class RNNConfig(Settings):
     """A recurrent encoder and decoder, with any attention or none."""
 
-    kind: Literal["rnn"] = Field("rnn", description="rnn or transformer.")
-    cell: Literal["gru", "lstm", "cgru"] = Field(
-        "gru", description="gru, lstm, or cgru: two GRUs with the attention between them, as in Nematus."
+    kind: Literal["rnn"] = setting("rnn", "rnn or transformer.")
+    cell: Literal["gru", "lstm", "cgru"] = setting(
+        "gru", "gru, lstm, or cgru: two GRUs with the attention between them, as in Nematus."
     )
-    embedding: int = Field(256, ge=1, description="Width of a word's embedding, and of what the output layer reads.")
-    encoder_size: int = Field(256, ge=1, description="Width of the encoder's state, of each direction.")
-    encoder_layers: int = Field(1, ge=1, description="Encoder layers.")
-    bidirectional: bool = Field(True, description="Read the source from both ends.")
-    decoder_size: int = Field(256, ge=1, description="Width of the decoder's state.")
-    decoder_layers: int = Field(1, ge=1, description="Decoder layers.")
-    attention: str = Field(
+    embedding: int = setting(256, "Width of a word's embedding, and of what the output layer reads.", ge=1)
+    encoder_size: int = setting(256, "Width of the encoder's state, of each direction.", ge=1)
+    encoder_layers: int = setting(1, "Encoder layers.", ge=1)
+    bidirectional: bool = setting(True, "Read the source from both ends.")
+    decoder_size: int = setting(256, "Width of the decoder's state.", ge=1)
+    decoder_layers: int = setting(1, "Decoder layers.", ge=1)
+    attention: str = setting(
         "additive",
-        description="none, additive, dot, scaled_dot, cosine, general, concat or location. none = one fixed context; "
+        "none, additive, dot, scaled_dot, cosine, general, concat or location. none = one fixed context; "
         "additive is asked for by the previous state (Bahdanau), the others by the current one (Luong).",
     )
-    attention_size: int = Field(256, ge=1, description="Width inside the additive and concat scores and local-p.")
-    span: Literal["global", "local-m", "local-p"] = Field(
-        "global", description="Where it may look: everywhere, around the same place, around a predicted place."
+    attention_size: int = setting(256, "Width inside the additive and concat scores and local-p.", ge=1)
+    span: Literal["global", "local-m", "local-p"] = setting(
+        "global", "Where it may look: everywhere, around the same place, around a predicted place."
     )
-    window: int = Field(10, ge=0, description="Words to each side of that place, for local-m and local-p.")
-    normalize: Literal["softmax", "hard", "sparsemax"] = Field(
-        "softmax", description="Scores to weights: softmax, hard = one word at a time, sparsemax = few words."
+    window: int = setting(10, "Words to each side of that place, for local-m and local-p.", ge=1)
+    normalize: Literal["softmax", "hard", "sparsemax"] = setting(
+        "softmax", "Scores to weights: softmax, hard = one word at a time, sparsemax = few words."
     )
-    max_positions: int = Field(512, ge=1, description="Longest source, in pieces, that the location score knows.")
-    input_feeding: bool = Field(
-        False, description="Let each step read what the last one found; for attentions asked for by the current state."
+    max_positions: int = setting(512, "Longest source, in pieces, that the location score knows.", ge=1)
+    input_feeding: bool = setting(
+        False, "Let each step read what the last one found; for attentions asked for by the current state."
     )
-    readout: Literal["tanh", "maxout"] = Field("tanh", description="Last hidden layer before the output layer.")
-    dropout_embedding: float = Field(0.2, ge=0, lt=1, description="Dropout on embedded words.")
-    dropout_layers: float = Field(0.2, ge=0, lt=1, description="Dropout between the layers of encoder or decoder.")
-    dropout_annotations: float = Field(0.0, ge=0, lt=1, description="Dropout on what the encoder hands over.")
-    dropout_output: float = Field(0.2, ge=0, lt=1, description="Dropout on what the output layer reads.")
-    tie: Tie = Field("output", description=TIE)
+    readout: Literal["tanh", "maxout"] = setting("tanh", "Last hidden layer before the output layer.")
+    dropout_embedding: float = setting(0.2, "Dropout on embedded words.", ge=0, lt=1)
+    dropout_layers: float = setting(0.2, "Dropout between the layers of encoder or decoder.", ge=0, lt=1)
+    dropout_annotations: float = setting(0.0, "Dropout on what the encoder hands over.", ge=0, lt=1)
+    dropout_output: float = setting(0.2, "Dropout on what the output layer reads.", ge=0, lt=1)
+    tie: Tie = setting("output", TIE)
 
     @property
     def annotation_size(self) -> int:
@@ -78,7 +73,10 @@ class RNNConfig(Settings):
     @field_validator("attention")
     @classmethod
     def _known(cls, name: str) -> str:
-        from regard.nn.scores import SCORES
+        names: tuple[str, ...] = ("none", *WITHOUT_WEIGHTS, *WITH_WEIGHTS)
+        if name in names:
+            return name
+        from regard.nn.scores import SCORES  # those that were added; the others are known without loading torch
 
         names = ("none", *SCORES)
         if name not in names:
@@ -105,8 +103,9 @@ class RNNConfig(Settings):
             ),
             (
                 self.input_feeding and self.asked_by != "current",
-                "input_feeding passes on what the current state found: it needs cell gru or lstm and an attention that "
-                f"the current state asks for, such as general; got cell = {self.cell!r}, attention = {self.attention!r}",
+                "input_feeding passes on what the current state found: it needs the cell gru or lstm, and an attention "
+                f"that the current state asks for, such as general; got cell = {self.cell!r}, "
+                f"attention = {self.attention!r}",
             ),
             (
                 alike,
@@ -124,17 +123,17 @@ class RNNConfig(Settings):
 class TransformerConfig(Settings):
     """A Transformer with the normalisation before each sub-layer."""
 
-    kind: Literal["transformer"] = Field("transformer", description="rnn or transformer.")
-    layers: int = Field(4, ge=1, description="Layers of the encoder, and of the decoder.")
-    size: int = Field(256, ge=1, description="Width of the model.")
-    feedforward: int = Field(1024, ge=1, description="Width inside the feed-forward layers.")
-    heads: int = Field(4, ge=1, description="Attention heads.")
-    positions: Literal["sinusoidal", "learned", "rotary"] = Field("sinusoidal", description="How it knows the order.")
-    max_positions: int = Field(1024, ge=1, description="Longest sentence, in pieces, that learned positions know.")
-    dropout: float = Field(0.1, ge=0, lt=1, description="Dropout on embeddings and on what each sub-layer adds.")
-    dropout_attention: float = Field(0.0, ge=0, lt=1, description="Dropout on attention weights.")
-    dropout_feedforward: float = Field(0.0, ge=0, lt=1, description="Dropout inside the feed-forward layers.")
-    tie: Tie = Field("output", description=TIE)
+    kind: Literal["transformer"] = setting("transformer", "rnn or transformer.")
+    layers: int = setting(4, "Layers of the encoder, and of the decoder.", ge=1)
+    size: int = setting(256, "Width of the model.", ge=1)
+    feedforward: int = setting(1024, "Width inside the feed-forward layers.", ge=1)
+    heads: int = setting(4, "Attention heads.", ge=1)
+    positions: Literal["sinusoidal", "learned", "rotary"] = setting("sinusoidal", "How it knows the order.")
+    max_positions: int = setting(1024, "Longest sentence, in pieces, that learned positions know.", ge=1)
+    dropout: float = setting(0.1, "Dropout on embeddings and on what each sub-layer adds.", ge=0, lt=1)
+    dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
+    dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
+    tie: Tie = setting("output", TIE)
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.decoding import search
+from regard.decoding import limit_for, search
 from regard.training.order import Order
 from regard.training.task import Validation
 from regard.translation.batches import Pairs
@@ -91,7 +91,7 @@ class TranslationTask:
             batch = self.held_out.batch(share.rows).to(device)
             loss = model(batch)
             nll, tokens = nll + float(loss.nll), tokens + int(loss.tokens)
-            limits = [2 * length + 10 for length in batch.source_lengths.tolist()]
+            limits = [limit_for(length, model.longest) for length in batch.source_lengths.tolist()]
             state = model.start(batch.source, batch.source_lengths)
             best = search(model, state, limits, beam=self.config.validation.beam)
             for row, hypotheses in zip(share.rows.tolist(), best, strict=True):

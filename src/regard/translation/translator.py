@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from regard import pretrained
-from regard.decoding import Hypothesis, search
+from regard.decoding import Hypothesis, limit_for, search
 from regard.errors import CheckpointError, DataError, InputError
 from regard.training.config import load_config
 from regard.training.weights import load_weights
@@ -156,7 +156,9 @@ class Translator:
         if not sentences:
             return iter(())
         batch = self._batch(sentences, sentences)
-        limits = [max_length or 2 * len(sentence.ids) + 10 for sentence in sentences]
+        limits = [limit_for(len(sentence.ids), self.model.longest) for sentence in sentences]
+        if max_length is not None:
+            limits = [min(max_length, self.model.longest or max_length)] * len(sentences)
         with torch.inference_mode():
             state = self.model.start(batch.source, batch.source_lengths)
             return iter(search(self.model, state, limits, beam=beam, n_best=n_best, alpha=alpha))

@@ -1,0 +1,136 @@
+"""From plain files: ``regard train`` and ``joeynmt train`` in turn; the same corpus, pieces, model and settings."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from benchmarks.joeynmt.common import options, table
+
+BATCH_TOKENS, LEARNING_RATE, HELD_OUT = 2048, 0.001, 300
+RUN = """
+task = "translate"
+run = "{folder}/ours-{round}"
+data.cache = "{folder}/cache"
+vocabulary = {{ size = 6483, shared = true }}
+[[data.train]]
+source = "{folder}/train.en"
+target = "{folder}/train.xx"
+[[data.validation]]
+source = "{folder}/dev.en"
+target = "{folder}/dev.xx"
+[model]
+attention = "concat"
+input_feeding = true
+dropout_embedding = 0.0
+dropout_layers = 0.0
+dropout_output = 0.0
+tie = "none"
+[training]
+epochs = 0
+updates = {updates}
+batch_tokens = {batch_tokens}
+learning_rate = {learning_rate}
+label_smoothing = 0.0
+validate_every = {updates}
+threads = {threads}
+"""
+
+
+def main() -> None:
+    parser = options(__doc__ or "")
+    parser.add_argument("--source", type=Path, required=True, help="the corpus' source side, a sentence a line")
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--updates", type=int, default=150)
+    parser.set_defaults(rounds=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for side, path in (("en", given.source), ("xx", given.target)):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            (folder / f"train.{side}").write_text("".join(lines[HELD_OUT:]), encoding="utf-8")
+            (folder / f"dev.{side}").write_text("".join(lines[:HELD_OUT]), encoding="utf-8")
+        rounds, losses = [], []
+        for number in range(given.rounds):
+            ours, our_loss = train_ours(folder, number, given.updates, given.threads)
+            theirs, their_loss = train_theirs(folder, number, given.updates, given.threads, given.joey)
+            rounds.append({"regard train": 1 / ours, "joeynmt train": 1 / theirs})
+            losses.append((our_loss, their_loss))
+            print(f"round {number + 1}: {ours:.0f} and {theirs:.0f} target tokens/s", flush=True)
+    table(rounds, "joeynmt train", 1e6, "µs a target token")
+    print(f"held-out loss after {given.updates} updates, nats a piece, in turn: {losses}")
+    print(f"target tokens/s, median: {median(1 / r['regard train'] for r in rounds):.0f} and ", end="")
+    print(f"{median(1 / r['joeynmt train'] for r in rounds):.0f}")
+
+
+def train_ours(folder: Path, number: int, updates: int, threads: int) -> tuple[float, float]:
+    """Target tokens a second of all updates but the first ten, and the held-out loss."""
+    config = folder / f"ours-{number}.toml"
+    values = {"updates": updates, "threads": threads, "batch_tokens": BATCH_TOKENS, "learning_rate": LEARNING_RATE}
+    config.write_text(RUN.format(folder=folder, round=number, **values))
+    subprocess.run([sys.executable, "-m", "regard", "train", str(config)], check=True, stderr=subprocess.DEVNULL)
+    lines = [json.loads(line) for line in (folder / f"ours-{number}" / "log.jsonl").read_text().splitlines()]
+    timed = [line for line in lines if line["kind"] == "update"][10:]
+    rate = sum(line["tokens"] for line in timed) / sum(line["seconds"] for line in timed)
+    return rate, next(line["loss"] for line in lines if line["kind"] == "validation")
+
+
+def train_theirs(folder: Path, number: int, updates: int, threads: int, python: str) -> tuple[float, float]:
+    """The same by JoeyNMT, which reports its speed every ten updates; pieces are those this package learned."""
+    import sentencepiece
+    import yaml
+
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "ours-0" / "vocabulary.model"))
+    words = [pieces.id_to_piece(i) for i in range(4, pieces.get_piece_size())]
+    (folder / "words.txt").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n")
+    side = {
+        "level": "bpe", "max_length": 249, "lowercase": False, "normalize": False,
+        "voc_file": str(folder / "words.txt"),
+        "tokenizer_type": "sentencepiece", "tokenizer_cfg": {"model_file": str(folder / "ours-0" / "vocabulary.model")},
+    }  # fmt: skip
+    embeddings = {"embedding_dim": 256, "dropout": 0.0, "scale": False}
+    rnn = {"type": "recurrent", "rnn_type": "gru", "hidden_size": 256, "num_layers": 1, "dropout": 0.0}
+    config = {
+        "name": "race", "use_cuda": False, "fp16": False, "random_seed": 1,
+        "model_dir": str(folder / f"theirs-{number}"),
+        "data": {
+            "train": str(folder / "train"), "dev": str(folder / "dev"), "dataset_type": "plain",
+            "src": {"lang": "en", **side}, "trg": {"lang": "xx", **side},
+        },
+        "testing": {"n_best": 1, "beam_size": 1, "batch_size": 64, "batch_type": "sentence", "eval_metrics": ["bleu"]},
+        "training": {
+            "optimizer": "adam", "learning_rate": LEARNING_RATE, "learning_rate_min": 1e-9, "clip_grad_norm": 1.0,
+            "batch_size": BATCH_TOKENS, "batch_type": "token", "normalization": "tokens", "label_smoothing": 0.0,
+            "loss": "crossentropy", "scheduling": "exponential", "decrease_factor": 1.0, "epochs": 100,
+            "updates": updates, "validation_freq": updates, "logging_freq": 10, "shuffle": True,
+            "early_stopping_metric": "ppl", "keep_best_ckpts": 1,
+        },
+        "model": {
+            "encoder": {**rnn, "bidirectional": True, "embeddings": embeddings},
+            "decoder": {
+                **rnn, "embeddings": embeddings, "attention": "bahdanau", "input_feeding": True,
+                "init_hidden": "bridge", "hidden_dropout": 0.0,
+            },
+        },
+    }  # fmt: skip
+    path = folder / f"theirs-{number}.yaml"
+    path.write_text(yaml.safe_dump(config))
+    threaded = {"OMP_NUM_THREADS": str(threads), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [python, "-m", "joeynmt", "train", str(path), "--skip-test"], capture_output=True, text=True, env=threaded
+    )
+    said = done.stdout + done.stderr
+    rates = [float(rate) for rate in re.findall(r"Tokens per Sec:\s+(\d+)", said)][1:]
+    found = re.findall(r"loss:\s+([\d.]+)", said)
+    if not rates or not found:
+        sys.exit(f"JoeyNMT did not train: {said[-2000:]}")
+    return len(rates) / sum(1 / rate for rate in rates), float(found[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Every Python block of the documentation runs, in order, page by page."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.nn import SCORES
+from regard.translation.batches import padded_batch
+from regard.translation.model import build_model
+from regard.translation.model_config import RNNConfig
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+
+
+@pytest.fixture(autouse=True)
+def _scores_as_they_were():
+    before = dict(SCORES)
+    yield
+    SCORES.clear()
+    SCORES.update(before)
+
+
+def run(page: Path) -> None:
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+        exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(page)
+
+
+def test_a_new_kind_is_known_to_run_files_by_its_name():
+    with pytest.raises(ValueError, match="no attention is called 'nearness'"):
+        RNNConfig(attention="nearness")
+    run(next(page for page in PAGES if page.name == "kinds.md"))
+    config = RNNConfig(attention="nearness", embedding=8, encoder_size=4, decoder_size=8)
+    model = build_model(config, 20, 20, generator=torch.Generator().manual_seed(0))
+    assert float(model(padded_batch([[5, 6]], [[7]])).nll) > 0

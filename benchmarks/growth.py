@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
 import torch
 import torch.nn.functional as F
+from matplotlib.figure import Figure
 
 from benchmarks import peers, windows
 from benchmarks.additive import EAGER
@@ -29,8 +29,10 @@ def run(quick: bool) -> Section:
     for title, points in (("additive", additive), ("window", window)):
         for name, line in points.items():
             section.rows += [[title, f"{n}", name, f"{1e3 * s:.1f} ms", f"{p / 1e6:.0f} MB"] for n, s, p in line]
-    section.notes.append(f"![time and memory as the length grows]({PICTURE.name})")
-    _draw({f"Additive scores, width {WIDTH}": additive, "Windows of 257 keys, 8 heads of 64": window})
+    figure = _draw({f"Additive scores, width {WIDTH}": additive, "Windows of 257 keys, 8 heads of 64": window})
+    if not quick:
+        figure.savefig(PICTURE, dpi=120)
+        section.notes.append(f"![time and memory as the length grows]({PICTURE.name})")
     return section
 
 
@@ -71,11 +73,9 @@ def _windows(lengths: list[int], rounds: int) -> Points:
     return points
 
 
-def _draw(panels: dict[str, Points]) -> None:
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+def _draw(panels: dict[str, Points]) -> Figure:
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    axes = figure.subplots(2, 2)
     for row, (title, points) in zip(axes, panels.items(), strict=True):
         for axis, column, label, scale in zip(
             row, (1, 2), ("forward + backward, ms", "peak memory, MB"), (1e3, 1e-6), strict=True
@@ -89,5 +89,4 @@ def _draw(panels: dict[str, Points]) -> None:
             axis.set_xscale("log", base=2)
             axis.grid(alpha=0.3)
             axis.legend()
-    figure.savefig(PICTURE, dpi=120)
-    plt.close(figure)
+    return figure

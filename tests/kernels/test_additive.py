@@ -83,6 +83,17 @@ def test_float32_errs_no_more_than_tanh_written_out(shape: tuple[int, ...], v: s
         assert error <= 1.05 * allowed, name
 
 
+def test_long_sums_of_gradients_err_no_more_than_usual_ones() -> None:
+    single = inputs(1, 1000, 1000, 8, dtype=torch.float32)
+    double = [x.detach().double().requires_grad_() for x in single]
+    exact = torch.autograd.grad(by_tanh(*double).sum(), double)
+    ours = torch.autograd.grad(additive_scores(*single).sum(), single)
+    eager = torch.autograd.grad(by_tanh(*single).sum(), single)
+    for name, reference, found, usual in zip(("query", "key", "v"), exact, ours, eager, strict=True):
+        error, allowed = ((x.double() - reference).square().mean().sqrt().item() for x in (found, usual))
+        assert error <= 1.05 * allowed, name
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
 def test_exact_up_to_forty(dtype: torch.dtype, tolerance: float) -> None:
     numbers = torch.tensor([-40.0, -39.5, -20.25, -1.0, 0.0, 0.5, 20.0, 39.75, 40.0], dtype=dtype)

@@ -28,10 +28,9 @@ def test_every_unit_is_done_once(units: int, workers: int) -> None:
     assert set(results) <= {"x"}
 
 
-def test_small_work_starts_no_thread() -> None:
-    seen = set()
-    threads.share(100, threads.ENOUGH - 1, 8, lambda *_: seen.add(threading.get_ident()), ())
-    assert seen == {threading.get_ident()}
+def test_small_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_workers", lambda: pytest.fail("another thread was asked for"))
+    assert threads.share(100, threads.ENOUGH - 1, 8, lambda first, stop: (first, stop), ()) == [(0, 100)]
 
 
 def test_large_work_is_shared() -> None:

@@ -17,6 +17,7 @@ VERBS = {
     "translate": "Translate sentences, and see where the model looked.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
+    "export": "Write a trained model as a small folder to hand on.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

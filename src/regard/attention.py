@@ -74,6 +74,14 @@ class Attended:
 
         return plot_steps(self.steps(), path)
 
+    def show(self) -> None:
+        """Print the steps in the terminal, each number on a colour for its size."""
+        from rich.console import Console
+
+        from regard.show.terminal import print_steps
+
+        print_steps(self.steps(), Console())
+
     def __iter__(self) -> Iterator[Array]:
         yield self.context
         yield self.weights

@@ -17,6 +17,7 @@ VERBS = {
     "translate": "Translate sentences, and see where the model looked.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
+    "serve": "Open a page on this machine to step through attention.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

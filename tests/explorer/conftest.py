@@ -18,7 +18,9 @@ import pytest
 import uvicorn
 
 from regard.explorer.app import build_app
+from regard.explorer.limits import Work
 from regard.explorer.server import bind
+from tests.explorer.stand_ins import MODELS
 
 TOKEN = "token-of-the-tests"
 
@@ -41,10 +43,10 @@ class Site:
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
-    """The explorer, served by a thread of this process on a free port."""
+    """The explorer with the models of ``stand_ins``, served by a thread of this process on a free port."""
     bound = bind(0)
     port = bound.getsockname()[1]
-    config = uvicorn.Config(build_app(token=TOKEN, port=port), log_level="warning", ws="none")
+    config = uvicorn.Config(build_app(MODELS, work=Work(), token=TOKEN, port=port), log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -2,7 +2,8 @@
 
 /** Four decimals, or the power of ten where that would say little: 927, 0.1192, 7.9e-232, -∞. */
 export function short(number) {
-  if (number === null || Number.isNaN(number)) return "nan";
+  if (number === null) return "–"; // what JSON could not say
+  if (Number.isNaN(number)) return "nan";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "-∞";
   const size = Math.abs(number);
   if (size !== 0 && !(size >= 1e-3 && size < 1e6)) return exponential(number);

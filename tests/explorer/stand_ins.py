@@ -7,14 +7,15 @@ always the same five words, which look along the diagonal of the photograph.
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from regard.errors import DataError
-from regard.explorer.models import Card, translation_data
-from regard.show.data import photo_data
+from regard.explorer.models import Card
+from regard.show.data import photo_data, watched_data
 from regard.translation.results import Translation
 from regard.translation.watched import Look, Watched
 
@@ -45,7 +46,19 @@ class Capitals:
         turned = {
             f"layer {layer}, head {head}": np.roll(weights, 2 * layer + head, 1) for layer in (1, 2) for head in (1, 2)
         }
-        return translation_data(Watched(found, looks, turned if self.heads else {}))
+        return watched_data(Watched(found, looks, turned if self.heads else {}))
+
+
+@dataclass(frozen=True)
+class Captioned:
+    """A caption of the shape that a captioner gives."""
+
+    text: str
+    words: list[str]
+    weights: np.ndarray
+    hard: bool
+    photo: Image.Image
+    score: float = -2.0
 
 
 class Diagonal:
@@ -71,8 +84,7 @@ class Diagonal:
         for n, grid in enumerate(weights):
             away = (places[:, None] - n - 1) ** 2 + (places - n - 1) ** 2
             grid[:] = away == 0 if hard else np.exp(-away / 2) / np.exp(-away / 2).sum()
-        data = photo_data(self.words, weights, picture, hard=hard, text=" ".join(self.words))
-        return {**data, "score": -2.0}
+        return photo_data(Captioned(" ".join(self.words), list(self.words), weights, hard, picture))
 
 
 MODELS = [

@@ -42,12 +42,13 @@ def translate(
     json_
         Print a JSON object a line, with the words, the weights and the score.
     plot
-        Write the map of the (single) sentence as a figure: .png, .svg or .pdf.
+        Write the map of the (single) sentence as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     if plot is not None:
         from regard.show.figures import checked_path
+        from regard.show.html import checked_html_path, is_html
 
-        checked_path(plot)
+        (checked_html_path if is_html(plot) else checked_path)(plot)
         if len(text) != 1:
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator
@@ -64,7 +65,7 @@ def translate(
             sys.stdout.write("\n".join([found.text, *(other.text for other in found.alternatives)]) + "\n")
         sys.stdout.flush()
         if plot is not None:
-            found.plot(plot)
+            (found.html if is_html(plot) else found.plot)(plot)
             sys.stderr.write(f"wrote {plot}\n")
 
 

@@ -145,4 +145,6 @@ def exported(given: dict[str, Any]) -> tuple[str, str]:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise Refused(422, f"this cannot be exported: {place + ': ' if place else ''}{first['msg']}"[:500]) from None
-    return f"regard-{data.kind}.html", document(data.model_dump(by_alias=True, exclude_none=True))
+    shown = data.model_dump(by_alias=True, exclude_none=True)
+    title = shown.pop("title")  # it is the page's heading then
+    return f"regard-{data.kind}.html", document([shown], title=title)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 import regard
 from regard import pretrained
 from regard.errors import InputError
 from regard.explorer.limits import PHOTO_PIXELS
-from regard.show.data import numbers, photo_data
+from regard.show.data import photo_data, watched_data
 from regard.training.config import load_config
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-    from regard.translation.watched import Watched
-
-CONTEXT = 64  # numbers of a context that are shown
 WARM_UP = "one two three four five six seven eight."
 
 
@@ -92,7 +88,7 @@ class TranslationServed:
             self.answer(WARM_UP, beam)
 
     def answer(self, given: Any, beam: int) -> dict[str, Any]:
-        return translation_data(self.translator.watch(given, beam=beam))
+        return watched_data(self.translator.watch(given, beam=beam))
 
 
 class CaptionServed:
@@ -102,45 +98,9 @@ class CaptionServed:
         self.card = card
 
     def load(self) -> None:
-        from PIL import Image
-
         self.captioner = regard.Captioner.load(self.card.name)
-        self.caption(Image.new("RGB", (224, 224), "grey"), 5)
+        self.captioner.caption(np.zeros((224, 224, 3), np.uint8))
 
     def answer(self, given: Any, beam: int) -> dict[str, Any]:
         photos = importlib.import_module("regard.captioning.photos")
-        return self.caption(photos.open_photo(given, most_pixels=PHOTO_PIXELS), beam)
-
-    def caption(self, picture: Image, beam: int) -> dict[str, Any]:
-        """The data of a picture that is open."""
-        found = self.captioner.caption(picture, beam=beam)
-        hard = self.card.attention == "hard"
-        data = photo_data(found.words, found.weights, picture, hard=hard, text=found.text)
-        return {**data, "score": found.score}
-
-
-def translation_data(watched: Watched) -> dict[str, Any]:
-    """A translation and its making, as the page reads it."""
-    found, looks = watched.translation, watched.looks
-    has_scores = bool(looks) and looks[0].scores is not None
-    return {
-        "kind": "map",
-        "rows": found.target_words,
-        "columns": found.source_words,
-        "weights": None if found.weights is None else numbers(found.weights),
-        "scores": [numbers(look.scores) for look in looks] if has_scores else None,
-        "text": found.text,
-        "source": found.source,
-        "score": found.score,
-        "heads": [{"name": name, "weights": numbers(table)} for name, table in watched.heads.items()] or None,
-        "steps": [
-            {
-                "word": look.word,
-                "scores": [] if look.scores is None else numbers(look.scores),
-                "weights": [] if look.weights is None else numbers(look.weights),
-                "context": numbers(look.context[:CONTEXT]),
-                "context_size": len(look.context),
-            }
-            for look in looks
-        ],
-    }
+        return photo_data(self.captioner.caption(photos.open_photo(given, most_pixels=PHOTO_PIXELS), beam=beam))

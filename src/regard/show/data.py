@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import DtypeError, InputError
 from regard.normalizers import NORMALIZERS
 from regard.show.cells import as_table, one_by_one
 
@@ -19,50 +18,126 @@ if TYPE_CHECKING:
 
     from regard.attention import Attended
     from regard.translation.results import Alignment, Translation
+    from regard.translation.watched import Watched
+    from regard.translation.words import Weights
 
 MOST_NUMBERS = 5000  # of a table, or of the links between two
 LONGEST_SIDE = 640  # pixels of a photograph that is shown; beyond it a file only grows
+CONTEXT = 64  # numbers of a decoder's context that are shown
+
+Data: TypeAlias = dict[str, Any]
 
 
-def map_data(result: Translation | Alignment) -> dict[str, Any]:
+class Captioned(Protocol):
+    """What is shown of a caption."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def words(self) -> list[str]: ...
+    @property
+    def weights(self) -> Any: ...
+    @property
+    def hard(self) -> bool: ...
+    @property
+    def photo(self) -> Image: ...
+    @property
+    def score(self) -> float: ...
+
+
+def parts_of(result: Any) -> list[Data]:
+    """What is shown of a result, one part under the other."""
+    from regard.attention import Attended
+
+    if isinstance(result, Attended):
+        return attended_data(result)
+    if hasattr(result, "looks"):
+        drawable(result.translation)
+        return [watched_data(result)]
+    if hasattr(result, "target_words"):
+        return [map_data(result)]
+    if hasattr(result, "photo"):
+        return [photo_data(result)]
+    raise DtypeError(
+        f"a {type(result).__name__} cannot be shown; give an Attended, a Translation, an Alignment or a Caption, "
+        "or what Translator.watch() gave"
+    )
+
+
+def map_data(result: Translation | Alignment) -> Data:
     """Where each word of a translation looked."""
-    if result.weights is None:
-        raise InputError("this model has no attention, so there is nothing to draw; train one with model.attention set")
-    if not result.weights.size:
-        raise InputError("there are no words to draw")
     text, source = getattr(result, "text", None), getattr(result, "source", None)
     return {
         "kind": "map",
         "rows": result.target_words,
         "columns": result.source_words,
-        "weights": numbers(result.weights),
+        "weights": numbers(drawable(result)),
         "text": " ".join(result.target_words) if text is None else text,
         "source": " ".join(result.source_words) if source is None else source,
     }
 
 
-def photo_data(words: Sequence[str], weights: Any, picture: Image, *, hard: bool, text: str) -> dict[str, Any]:
-    """Where each word of a caption looked."""
+def drawable(result: Translation | Alignment) -> Weights:
+    """The weights, where there are any."""
+    if result.weights is None:
+        raise InputError("this model has no attention, so there is nothing to draw; train one with model.attention set")
+    if not result.weights.size:
+        raise InputError("there are no words to draw")
+    return result.weights
+
+
+def watched_data(watched: Watched) -> Data:
+    """A translation and its making; weights null, scores and weights of the steps empty, where there are none."""
+    found, looks = watched.translation, watched.looks
+    has_scores = bool(looks) and looks[0].scores is not None
     return {
-        "kind": "photo",
-        "image": data_url(picture),
-        "words": list(words),
-        "weights": numbers(np.asarray(weights, dtype=float)),
-        "hard": hard,
-        "text": text,
+        "kind": "map",
+        "rows": found.target_words,
+        "columns": found.source_words,
+        "weights": None if found.weights is None else numbers(found.weights),
+        "scores": [numbers(look.scores) for look in looks] if has_scores else None,
+        "text": found.text,
+        "source": found.source,
+        "score": numbers(found.score),
+        "heads": [{"name": name, "weights": numbers(table)} for name, table in watched.heads.items()] or None,
+        "steps": [
+            {
+                "word": look.word,
+                "scores": [] if look.scores is None else numbers(look.scores),
+                "weights": [] if look.weights is None else numbers(look.weights),
+                "context": numbers(look.context[:CONTEXT]),
+                "context_size": len(look.context),
+            }
+            for look in looks
+        ],
     }
 
 
-def data_url(picture: Image) -> str:
+def photo_data(caption: Captioned) -> Data:
+    """Where each word of a caption looked."""
+    if not caption.words:
+        raise InputError("there are no words to draw")
+    return {
+        "kind": "photo",
+        "image": data_url(caption.photo),
+        "words": list(caption.words),
+        "weights": numbers(np.asarray(caption.weights, dtype=float)),
+        "hard": caption.hard,
+        "text": caption.text,
+        "score": numbers(caption.score),
+    }
+
+
+def data_url(picture: Image, longest_side: int = LONGEST_SIDE) -> str:
     """A picture as an address that holds all of it."""
     shown = picture.convert("RGB")
-    shown.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    shown.thumbnail((longest_side, longest_side))
     written = io.BytesIO()
     shown.save(written, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(written.getvalue()).decode()}"
 
 
-def attended_data(attended: Attended) -> list[dict[str, Any]]:
+def attended_data(attended: Attended) -> list[Data]:
     """Every intermediate as a table whose numbers point to those they came from; for several queries also the map.
 
     Tables too large to be read number by number are left to the map.
@@ -80,7 +155,7 @@ def attended_data(attended: Attended) -> list[dict[str, Any]]:
     for table, before in zip(tables, [None, *tables], strict=False):
         if origins := _origins(table, before, {known["id"]: known for known in tables}):
             table["from"] = origins
-    parts: list[dict[str, Any]] = [{"kind": "steps", "tables": tables}] if tables else []
+    parts: list[Data] = [{"kind": "steps", "tables": tables}] if tables else []
     weights = as_table(attended.weights, "weights")
     if len(weights) > 1:
         rows, columns = (
@@ -91,10 +166,7 @@ def attended_data(attended: Attended) -> list[dict[str, Any]]:
     return parts
 
 
-_Table = dict[str, Any]
-
-
-def _origins(table: _Table, before: _Table | None, by_id: dict[str, _Table]) -> list[list[list[list[Any]]]] | None:
+def _origins(table: Data, before: Data | None, by_id: dict[str, Data]) -> list[list[list[list[Any]]]] | None:
     """For each number the [table, row, column] of those it was computed from, where the step is one of attend's own."""
     name, values = table["id"], table["values"]
     rule = table["formula"].partition("(")[0]
@@ -135,14 +207,16 @@ def _origins(table: _Table, before: _Table | None, by_id: dict[str, _Table]) -> 
     return [[origin(i, j) for j in range(len(row))] for i, row in enumerate(values)]
 
 
-def numbers(array: Any) -> Any:
-    """Nested lists of an array, six digits each; null for what JSON cannot say.
+def numbers(array: Any, *, spelled: bool = False) -> Any:
+    """Nested lists of an array, six digits each; null for what JSON cannot say, or infinity ``spelled`` out.
 
-    >>> numbers(np.array([[1 / 3, -np.inf]]))
-    [[0.333333, None]]
+    >>> numbers(np.array([[1 / 3, -np.inf]])), numbers(np.array([-np.inf]), spelled=True)
+    ([[0.333333, None]], ['-Infinity'])
     """
     if isinstance(array, np.ndarray):
         array = array.tolist()
     if isinstance(array, list):
-        return [numbers(item) for item in array]
-    return float(f"{array:.6g}") if math.isfinite(array) else None
+        return [numbers(item, spelled=spelled) for item in array]
+    if math.isfinite(array):
+        return float(f"{array:.6g}")
+    return ("Infinity" if array > 0 else "-Infinity") if spelled and not math.isnan(array) else None

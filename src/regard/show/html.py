@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import InputError
+from regard.show.data import Data, parts_of
 from regard.training.files import write_bytes
 
 _CHARACTERS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -39,16 +41,12 @@ def bundle() -> Bundle:
     return Bundle("\n".join(lines) + "\n", (page / manifest["style"]).read_text("utf-8"))
 
 
-def document(data: dict[str, Any], *, title: str = "") -> str:
-    """A whole page for a map or a photo map."""
+def document(parts: Sequence[Data], *, title: str = "") -> str:
+    """A whole page with these parts, one under the other."""
     shared = bundle()
-    heading = title or data.get("text") or "attention"
-    script = (
-        shared.script
-        + 'const given = JSON.parse(document.getElementById("data").textContent);\n'
-        + 'mount(document.getElementById("map"), given, {});\n'
-    )
-    style = shared.style + "\n" + _STYLE
+    heading = title or TITLES.get(parts[0]["kind"], "Attention")
+    script = shared.script + _MOUNT
+    style = shared.style + _STYLE
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -59,16 +57,27 @@ def document(data: dict[str, Any], *, title: str = "") -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<title>{escape(heading[:200])}</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>{style}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(heading)}</h1>\n"
-        '<main id="map"><noscript>This page draws with JavaScript, which is switched off here.</noscript></main>\n'
-        f'<script type="application/json" id="data">{embedded(data)}</script>\n'
+        f"<style>{style}</style>\n</head>\n<body>\n<h1>{escape(heading)}</h1>\n"
+        '<main id="parts"><noscript>This page draws with JavaScript, which is switched off here.</noscript></main>\n'
+        f'<script type="application/json" id="data">{embedded(parts)}</script>\n'
         f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
 
 
-_STYLE = """body { margin: 0 auto; max-width: 72rem; padding: 1rem; font-family: system-ui, sans-serif; }
+TITLES = {
+    "map": "Where each word looked",
+    "photo": "Where each word looked",
+    "steps": "Attention, step by step",
+}
+_MOUNT = """for (const part of JSON.parse(document.getElementById("data").textContent)) {
+  mount(document.getElementById("parts"), part);
+}
+"""
+_STYLE = """:root { color-scheme: light dark; }
+body { margin: 0 auto; max-width: 72rem; padding: 1rem; font-family: system-ui, sans-serif; }
+body { background: light-dark(#ffffff, #131a26); color: light-dark(#17202e, #e8ecf3); }
 h1 { font-size: 1.25rem; overflow-wrap: anywhere; }
+main { display: grid; gap: 2rem; grid-template-columns: minmax(0, 1fr); }
 """
 
 
@@ -84,20 +93,26 @@ def embedded(data: Any) -> str:
     return text
 
 
-def write_html(data: dict[str, Any], path: str | os.PathLike[str], *, title: str = "") -> Path:
-    """Write the page whole or not at all."""
+def write_html(result: Any, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a result, whole or not at all."""
     target = checked_html_path(path)
+    page = document(parts_of(result)).encode()
     try:
-        write_bytes(target, document(data, title=title).encode())
+        write_bytes(target, page)
     except OSError as error:
         raise InputError(f"cannot write {str(target)!r}: {error.strerror}") from None
     return target
 
 
+def is_html(path: Path) -> bool:
+    """Whether a name asks for a page."""
+    return path.suffix.lower() == ".html"
+
+
 def checked_html_path(path: str | os.PathLike[str]) -> Path:
     """Refuse a name that is not a page's, or a place that is not there, before any work is done."""
     target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
+    if not is_html(target):
         raise InputError(f"cannot write {str(target)!r}: a page's name ends in .html")
     if target.is_dir():
         raise InputError(f"cannot write {str(target)!r}: it is a folder")

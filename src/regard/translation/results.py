@@ -43,6 +43,17 @@ class Translation:
         """The map as a figure (.png, .svg, .pdf): rows = the translation, columns = the source, labels on top."""
         return _plot(self, path)
 
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file that needs nothing else: point at a cell, click to keep a row."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)
+
     def to_json(self) -> dict[str, Any]:
         """What ``regard translate --json`` prints."""
         shown: dict[str, Any] = {
@@ -86,3 +97,14 @@ class Alignment:
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """The map as a figure, as for a translation."""
         return _plot(self, path)
+
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file, as for a translation."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)

@@ -19,6 +19,7 @@ VERBS = {
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
     "export": "Write a trained model as a small folder to hand on.",
+    "serve": "Open a page on this machine to step through attention.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

@@ -58,7 +58,7 @@ def attend(
     json_
         Print one JSON object instead of tables (an infinite number is null).
     plot
-        Write the steps as a figure: .png, .svg or .pdf.
+        Write the steps as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     asked, looked_at = read_numbers(query, "query"), np.atleast_2d(read_numbers(keys, "keys"))
     attended = regard.attend(
@@ -71,9 +71,9 @@ def attend(
     )
     steps = attended.steps()
     if plot is not None:
-        from regard.show.figures import plot_steps
+        from regard.show.html import is_html
 
-        plot_steps(steps, plot)
+        (attended.html if is_html(plot) else attended.plot)(plot)
     if json_:
         shown = [{"name": step.name, "formula": step.formula, "value": _plain(step.value.tolist())} for step in steps]
         result = {name: _plain(getattr(attended, name).tolist()) for name in ("scores", "weights", "context")}

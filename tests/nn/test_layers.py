@@ -1,5 +1,9 @@
 """The layers against what others wrote, against `attend`, and against finite differences."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -203,6 +207,42 @@ def test_sampled_attention_takes_a_generator():
     weights = layer(normal(2, 4, 3).float(), normal(2, 5, 3).float()).weights
     assert (weights.sum(-1) == 1).all()
     assert (weights.max(-1).values == 1).all()
+
+
+def test_a_score_of_an_installed_package_is_known_by_its_name(tmp_path):
+    (tmp_path / "nearness-0.1.dist-info").mkdir()
+    (tmp_path / "nearness-0.1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: nearness\nVersion: 0.1\n"
+    )
+    (tmp_path / "nearness-0.1.dist-info" / "entry_points.txt").write_text(
+        "[regard.scores]\nnearness = nearness:NearnessScore\nlost = nowhere:Lost\ndot = nearness:NearnessScore\n"
+    )
+    (tmp_path / "nearness.py").write_text(
+        "import torch\n"
+        "from regard.nn import TrainableScore\n"
+        "class NearnessScore(TrainableScore):\n"
+        "    def comparison(self):\n"
+        "        return lambda query, key: -torch.cdist(query, key)\n"
+    )
+    code = """
+import sys, torch, regard
+from regard.errors import InputError
+layer = regard.nn.Attention(4, 4, score="nearness")
+assert layer(torch.zeros(2, 3, 4), torch.zeros(2, 5, 4)).weights.shape == (2, 3, 5)
+from regard.translation.model_config import RNNConfig
+RNNConfig(attention="nearness")
+assert type(regard.nn.Attention(4, 4, score="dot").score).__name__ == "WeightlessScore"
+try:
+    regard.nn.Attention(4, 4, score="lost")
+except InputError as error:
+    print(error)
+"""
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the score 'lost' should be nowhere:Lost" in done.stdout
 
 
 def test_refused_by_name():

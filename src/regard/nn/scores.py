@@ -2,12 +2,15 @@
 
 Each is made of what depends on the query alone, what depends on the key alone (computed once for a sentence,
 however many queries look at it) and the comparison of the two, which is one of `regard.scores`.
-To add a kind: a class here or in a file of its own, and its line in SCORES.
+To add a kind: a class here or in a file of its own, and its line in SCORES; or, in a package of one's own, a line
+under the entry points "regard.scores".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -137,6 +140,27 @@ SCORES: dict[str, Callable[..., TrainableScore]] = {
     "concat": ConcatScore,
     "location": LocationScore,
 }
+
+
+def _installed(point: EntryPoint) -> Callable[..., TrainableScore]:
+    """A score of another package, imported when it is used."""
+
+    def make(*dims: Any) -> TrainableScore:
+        try:
+            kind = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"the score {point.name!r} should be {point.value}, as an installed package says, but cannot be "
+                f"imported: {error}"
+            ) from error
+        made: TrainableScore = kind(*dims)
+        return made
+
+    return make
+
+
+for _point in entry_points(group="regard.scores"):
+    SCORES.setdefault(_point.name, _installed(_point))
 
 
 def trainable_score(

@@ -12,7 +12,7 @@ from torch import nn
 
 import regard
 from regard import attend, masks
-from regard.errors import InputError, ShapeError, UnknownName
+from regard.errors import DtypeError, InputError, ShapeError, UnknownName
 from regard.nn import SCORES, Attention, MultiHeadAttention, PredictedWindow, SelfAttention
 from regard.nn.attention import straight_through
 from regard.normalizers import Sampled
@@ -245,6 +245,44 @@ except InputError as error:
     assert "the score 'lost' should be nowhere:Lost" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: Attention(0, 3), InputError, "query_dim must be a whole number, 1 or more; it is 0"),
+        (lambda: Attention(3, -1), InputError, "key_dim must be a whole number, 1 or more; it is -1"),
+        (lambda: Attention(3.0, 3), InputError, r"query_dim must be a whole number, 1 or more; it is 3\.0"),
+        (lambda: Attention(3, 3, hidden_dim=0), InputError, "hidden_dim must be a whole number, 1 or more; it is 0"),
+        (lambda: Attention(3, 3, window="2"), InputError, "window must be None, a width or a Window"),
+        (lambda: SelfAttention(0), InputError, "dim must be a whole number"),
+        (lambda: MultiHeadAttention(4, 2.0), InputError, "heads must be a whole number"),
+        (lambda: MultiHeadAttention(4, 2, dropout=2.0), InputError, r"dropout must be a share from 0 to 1; it is 2\.0"),
+        (lambda: PredictedWindow(2, 0), InputError, "query_dim must be a whole number"),
+        (
+            lambda: Attention(3, 3)(np.ones((2, 3)), np.ones((4, 3))),
+            DtypeError,
+            "query must be a torch tensor, not n",
+        ),
+        (lambda: SelfAttention(3)([[1.0, 2.0, 3.0]]), DtypeError, "inputs must be a torch tensor, not list"),
+        (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 4), np.ones((2, 4))), DtypeError, "key must be a torch tensor"),
+        (lambda: SelfAttention(3)(torch.ones(2, 3, dtype=torch.int64)), DtypeError, r"Use inputs\.float\(\)"),
+        (
+            lambda: SelfAttention(3)(normal(2, 3)),
+            DtypeError,
+            "the layer.s weights are torch.float32",
+        ),
+    ],
+)
+def test_refused_before_torch_says_it_in_its_words(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_mixed_precision_is_none_of_that():
+    with torch.autocast("cpu", torch.bfloat16):
+        inputs = normal(2, 3, 4).to(torch.bfloat16)
+        assert MultiHeadAttention(4, 2)(SelfAttention(4)(inputs).context.to(torch.bfloat16)).context.isfinite().all()
+
+
 def test_refused_by_name():
     with pytest.raises(UnknownName, match="Did you mean 'additive'"):
         Attention(3, 3, score="aditive")
@@ -256,7 +294,7 @@ def test_refused_by_name():
         Attention(3, 3, window=0)
     with pytest.raises(ShapeError, match=r"query must be \(..., rows, 3\), as the layer was made with query_dim=3"):
         Attention(3, 3)(torch.ones(2, 4, 5), torch.ones(2, 4, 3))
-    with pytest.raises(ShapeError, match=r"inputs must be \(..., n, 4\)"):
+    with pytest.raises(ShapeError, match=r"inputs must be \(..., rows, 4\)"):
         SelfAttention(4)(torch.ones(2, 3))
     with pytest.raises(InputError, match=r"pass visible=masks.causal\(n\)"):
         SelfAttention(3, causal=True)

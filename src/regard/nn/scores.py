@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.errors import InputError, choose
 from regard.scores import Cosine, Dot, Location, ScaledDot, ScoreFunction, SumOfTanh
 
@@ -26,8 +27,9 @@ class TrainableScore(nn.Module):
 
     def __init__(self, query_dim: int, key_dim: int, hidden_dim: int | None = None) -> None:
         super().__init__()
-        self.query_dim, self.key_dim = query_dim, key_dim
-        self.hidden_dim = hidden_dim or query_dim
+        hidden_dim = query_dim if hidden_dim is None else hidden_dim
+        check_sizes(query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden_dim)
+        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim
 
     def project_query(self, query: Tensor) -> Tensor:
         return query
@@ -121,6 +123,7 @@ class LocationScore(TrainableScore):
         self, query_dim: int, key_dim: int, hidden_dim: int | None = None, *, max_positions: int = MAX_POSITIONS
     ) -> None:
         super().__init__(query_dim, key_dim, hidden_dim)
+        check_sizes(max_positions=max_positions)
         self.W = nn.Linear(query_dim, max_positions, bias=False)
 
     def comparison(self) -> ScoreFunction:

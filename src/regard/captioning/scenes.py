@@ -69,7 +69,7 @@ def make_scene(generator: np.random.Generator) -> Scene:
     """A scene drawn from the generator.
 
     >>> make_scene(np.random.default_rng(1)).captions
-    ('a purple circle right of a yellow circle', 'a yellow circle left of a purple circle')
+    ('a red triangle above a blue square', 'a blue square below a red triangle')
     """
     picture = generator.uniform(90, 170) + generator.normal(0, 6, (SIDE, SIDE, 3))
     if generator.random() < _LONE:

@@ -1,4 +1,4 @@
-"""Words and pieces of words (sentencepiece): learned from a corpus, the same on every machine, grouped back to words."""
+"""Words and pieces of words (sentencepiece): learned from a corpus, the same everywhere, and grouped back to words."""
 
 from __future__ import annotations
 

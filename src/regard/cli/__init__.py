@@ -18,6 +18,7 @@ VERBS = {
     "caption": "Describe photographs, and see where the model looked for each word.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
+    "export": "Write a trained model as a small folder to hand on.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

@@ -1,7 +1,7 @@
 """From plain files: ``regard train`` and ``joeynmt train`` in turn; the same corpus, pieces, model and settings.
 
-JoeyNMT fills its batches with sentences of any length, so that more of them is padding; it is given larger ones, so that
-an update of either learns from as many words.
+JoeyNMT fills its batches with sentences of any length, so that more of them is padding; it is given larger ones, so
+that an update of either learns from as many words.
 """
 
 from __future__ import annotations

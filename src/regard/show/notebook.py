@@ -10,9 +10,9 @@ import numpy as np
 
 from regard.errors import RegardError
 from regard.show.cells import shades, short
+from regard.show.colours import colours_of, hexadecimal, ink_on
 from regard.show.data import Data, data_url, parts_of
 from regard.show.html import bundle
-from regard.show.terminal import COLOURS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -123,9 +123,8 @@ def _table(
 
 
 def _cell(number: float, shade: float) -> str:
-    place = round(float(np.nan_to_num(shade)) * (len(COLOURS) - 1))
-    ink = "#000" if place > 5 else "#fff"
-    return f'<td style="background:{COLOURS[place]};color:{ink};text-align:right">{short(number)}</td>'
+    colour = colours_of(np.array(shade))
+    return f'<td style="background:{hexadecimal(colour)};color:{ink_on(colour)};text-align:right">{short(number)}</td>'
 
 
 def _more(count: int, what: str) -> str:

@@ -82,6 +82,17 @@ class Attended:
 
         print_steps(self.steps(), Console())
 
+    def html(self, path: str | PathLike[str]) -> Path:
+        """The steps as one HTML file that needs nothing else: point at a number to see where it came from."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)
+
     def __iter__(self) -> Iterator[Array]:
         yield self.context
         yield self.weights

@@ -16,8 +16,11 @@ VERBS = {
     "init": "Write a commented run file with every default.",
     "train": "Train a model as a run file says.",
     "translate": "Translate sentences, and see where the model looked.",
+    "caption": "Describe photographs, and see where the model looked for each word.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
+    "export": "Write a trained model as a small folder to hand on.",
+    "serve": "Open a page on this machine to step through attention.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

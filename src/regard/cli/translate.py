@@ -45,12 +45,13 @@ def translate(
     map_
         Print where each word looked below each translation; in a terminal this is done unless --no-map is given.
     plot
-        Write the map of the (single) sentence as a figure: .png, .svg or .pdf.
+        Write the map of the (single) sentence as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     if plot is not None:
         from regard.show.figures import checked_path
+        from regard.show.html import checked_html_path, is_html
 
-        checked_path(plot)
+        (checked_html_path if is_html(plot) else checked_path)(plot)
         if len(text) != 1:
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator
@@ -74,7 +75,7 @@ def translate(
             sys.stdout.write("\n")
         sys.stdout.flush()
         if plot is not None:
-            found.plot(plot)
+            (found.html if is_html(plot) else found.plot)(plot)
             sys.stderr.write(f"wrote {plot}\n")
 
 

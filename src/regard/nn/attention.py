@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention import Attended, attend
 from regard.errors import ShapeError
-from regard.local import attend_local
+from regard.local import attend_local, visible_lengths
 from regard.nn.scores import TrainableScore, trainable_score
-from regard.nn.windows import MonotonicWindow, Window
+from regard.nn.windows import MonotonicWindow, Window, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer, normalizer_of
 
 
@@ -58,14 +57,17 @@ class Attention(nn.Module):
         bias: Tensor | None = None,
         projected: Tensor | None = None,
         position: int | Tensor = 0,
+        normalize: Normalizer | None = None,
     ) -> Attended:
         """query (b, q, query_dim), key (b, k, key_dim), value (b, k, v), the keys when None; visible (b, q or 1, k).
 
         ``projected`` is what `project` gave for these keys. ``position`` is the place of the first query, the
         others following it, or the place of each (q,): local-m needs it when a decoder asks step by step.
+        ``normalize`` stands in for the layer's own, this once.
         """
         self._check(query, key)
         value = key if value is None else value
+        normalize = self.normalize if normalize is None else normalize
         asked = self.score.project_query(query)
         projected = self.project(key) if projected is None else projected
         if self.window is None:
@@ -74,22 +76,23 @@ class Attention(nn.Module):
                 projected,
                 value,
                 score=self.score.comparison(),
-                normalize=self.normalize,
+                normalize=normalize,
                 visible=visible,
                 bias=bias,
             )
-        if bias is not None:
-            raise ShapeError("bias is for all queries x keys; a layer with a window has no such map. Leave bias out.")
-        lengths = _lengths(query, key, visible)
+        refuse_bias(bias)
+        moves = isinstance(self.window, MonotonicWindow) and isinstance(position, int) and position == 0
+        centers = None if moves else self.window.centers(query, visible_lengths(key, visible), position)
         return attend_local(
             asked,
             projected,
             value,
             width=self.window.width,
-            centers=self.window.centers(query, lengths, position),
+            centers=centers,
+            stay=moves,
             gaussian=self.window.gaussian,
             score=self.score.comparison(),
-            normalize=self.normalize,
+            normalize=normalize,
             visible=visible,
         )
 
@@ -107,13 +110,3 @@ def straight_through(scores: Tensor) -> Tensor:
     soft: Tensor = NORMALIZERS["softmax"](scores)
     chosen: Tensor = NORMALIZERS["hard"](scores)
     return chosen + (soft - soft.detach())
-
-
-def _lengths(query: Tensor, key: Tensor, visible: Tensor | None) -> Tensor:
-    """How many keys each sentence of the batch has: up to the last one that any query may see."""
-    batch = key.shape[:-2]
-    if visible is None:
-        return torch.full(batch, key.shape[-2], device=query.device)
-    seen = visible.any(-2).expand(*batch, key.shape[-2])
-    places = torch.arange(1, key.shape[-2] + 1, device=query.device)
-    return (seen * places).amax(-1)

@@ -59,6 +59,17 @@ class Translation:
         """Print the map in the terminal: coloured blocks, or shades where there is no colour."""
         _show(self)
 
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file that needs nothing else: point at a cell, click to keep a row."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)
+
     def to_json(self) -> dict[str, Any]:
         """What ``regard translate --json`` prints."""
         shown: dict[str, Any] = {
@@ -106,3 +117,14 @@ class Alignment:
     def show(self) -> None:
         """Print the map in the terminal, as for a translation."""
         _show(self)
+
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file, as for a translation."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)

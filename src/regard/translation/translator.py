@@ -20,6 +20,7 @@ from regard.translation.config import TranslationConfig
 from regard.translation.model import TranslationModel, build_model
 from regard.translation.results import Alignment, Translation
 from regard.translation.vocabularies import Vocabularies, stored_vocabularies
+from regard.translation.watched import Watched, see, told
 from regard.translation.words import merge_pieces, without_end
 
 BATCH = 64
@@ -102,6 +103,17 @@ class Translator:
             for sentence in sentences:
                 yield self._translation(sentence, next(found)) if sentence.ids else _nothing(sentence.text)
             number += len(several)
+
+    def watch(self, text: str, *, beam: int = 5, max_length: int | None = None) -> Watched:
+        """Translate a sentence, and keep what the decoder had before it at each word: scores, weights, context."""
+        (sentence,) = self._read([text], 1)
+        if not sentence.ids:
+            return Watched(_nothing(text), [], {})
+        ((found,),) = self._search([sentence], beam, 1, 1.0, max_length)
+        seen = see(self.model, padded_batch([sentence.ids], [found.words]))
+        source, target = self.vocabularies.source.words(sentence.ids), self.vocabularies.target.words(found.words)
+        soft = getattr(self.config.model, "normalize", "softmax") == "softmax"
+        return told(self._one(sentence, found), seen, target, source, soft=soft)
 
     def align(self, source: str, target: str) -> Alignment:
         """Make the model write ``target`` and see where it looks meanwhile."""

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 
 OURS = "regard"
-ENOUGH_SECONDS = 0.005  # a sample shorter than this is made of several calls
+ENOUGH_SECONDS = 0.02  # a sample shorter than this is made of several calls
+SETTLE_SECONDS = 0.1  # before each sample: a peer's threads go on spinning, and freeing memory, after it answered
 
 
 class Contestant(Protocol):
@@ -97,6 +98,7 @@ def race(
     for i in range(rounds):
         first = i % len(contestants)
         for one in (*contestants[first:], *contestants[:first]):
+            time.sleep(SETTLE_SECONDS)
             outcome.times[one.name].append(one.seconds())
     for one in contestants:
         if memory:

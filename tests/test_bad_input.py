@@ -152,6 +152,21 @@ REFUSED = {
         ShapeError,
         "one place for each query, (4,)",
     ),
+    "NaN centers": (
+        lambda: regard.attend_local(K, K, width=1, centers=[0.0, np.nan, 1.0, 2.0]),
+        InputError,
+        "centers must be finite numbers, a place among the keys for each query; there is NaN or inf",
+    ),
+    "infinite centers": (
+        lambda: regard.attend_local(torch.ones(1, 3), torch.ones(4, 3), width=1, centers=torch.tensor([torch.inf])),
+        InputError,
+        "centers must be finite",
+    ),
+    "centers that stay": (
+        lambda: regard.attend_local(K, K, width=1, centers=[0.0] * 4, stay=True),
+        InputError,
+        "with centers, leave it out",
+    ),
     "local mask": (
         lambda: regard.attend_local(K, K, width=1, visible=np.ones((4, 3), bool)),
         ShapeError,

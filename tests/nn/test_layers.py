@@ -108,6 +108,72 @@ def test_local_layers_asked_step_by_step_give_the_same(predicted):
     assert whole.context[1, 5].any()  # beyond the last word the window stays on it
 
 
+@pytest.mark.parametrize("score", ["dot", "general", "additive", "concat"])
+def test_a_monotonic_window_takes_the_kernel(score, monkeypatch):
+    called = []
+    whole = regard.kernels.window_attention
+    monkeypatch.setattr(regard.kernels, "window_attention", lambda *a, **o: called.append(o) or whole(*a, **o))
+    layer = Attention(3, 3, score=score, window=2).double()
+    query, key, visible = normal(2, 9, 3), normal(2, 6, 3, seed=1), masks.padding(torch.tensor([6, 4]), 6)
+    by_kernel = layer(query, key, visible=visible)
+    assert called[0]["lengths"].tolist() == [6, 4]
+    gathered = layer(query, key, visible=visible, position=torch.arange(9))
+    assert len(called) == 1
+    assert_allclose(by_kernel.context.detach(), gathered.context.detach(), rtol=1e-10)
+    assert_allclose(by_kernel.weights.detach(), gathered.weights.detach(), rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("score", SCORES)
+def test_sliding_windows_are_the_layers_under_a_mask(score, causal):
+    inputs, lengths = normal(2, 13, 6), torch.tensor([13, 5])
+    padding = masks.padding(lengths, 13)
+    mask = torch.from_numpy(masks.window(13, 3, causal=causal)) & padding
+    layers = [SelfAttention(6, score=score, window=3, causal=causal)]
+    layers += [MultiHeadAttention(6, heads, score=score, window=3, causal=causal) for heads in (1, 3)]
+    for layer in (layer.double() for layer in layers):
+        heads = isinstance(layer, MultiHeadAttention)
+        near = layer(inputs, visible=padding[:, None] if heads else padding)
+        layer.window = None
+        dense = layer(inputs, visible=mask[:, None] if heads else mask)
+        assert_allclose(near.context.detach(), dense.context.detach(), rtol=1e-9, atol=1e-12)
+        assert_allclose(near.weights.detach(), dense.weights.detach(), rtol=1e-9, atol=1e-12)
+        weights = [p for p in layer.parameters() if p.requires_grad]
+        losses = (near.context.square().sum(), dense.context.square().sum())
+        for one, other in zip(*(torch.autograd.grad(x, weights, materialize_grads=True) for x in losses), strict=True):
+            assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive"])
+def test_sliding_windows_make_no_map_of_all_pairs(score):
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        largest = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            sizes = [
+                x.numel() for x in (out if isinstance(out, tuple | list) else [out]) if isinstance(x, torch.Tensor)
+            ]
+            Watch.largest = max(Watch.largest, *sizes, 0)
+            return out
+
+    n = 3000
+    layer = MultiHeadAttention(4, 2, score=score, window=5, causal=True)
+    with Watch():
+        layer(
+            normal(1, n, 4).float(), visible=masks.padding(torch.tensor([n - 7]), n)[:, None]
+        ).context.sum().backward()
+    assert 0 < Watch.largest < n * n // 10
+
+
+def test_weights_of_a_window_are_shown_before_dropout_too():
+    layer = MultiHeadAttention(8, 2, dropout=0.5, window=2)
+    inputs = normal(2, 9, 8).float()
+    dropped, whole = layer.train()(inputs), layer.eval()(inputs)
+    assert_allclose(dropped.weights.detach(), whole.weights.detach(), rtol=1e-5, atol=1e-7)
+    assert not torch.allclose(dropped.context, whole.context)
+
+
 def test_the_additive_layer_is_the_formula():
     layer = Attention(3, 4, hidden_dim=5).double()
     query, key = normal(2, 3, 3), normal(2, 7, 4, seed=1)
@@ -152,5 +218,9 @@ def test_refused_by_name():
         Attention(3, 3)(torch.ones(2, 4, 5), torch.ones(2, 4, 3))
     with pytest.raises(ShapeError, match=r"inputs must be \(..., n, 4\)"):
         SelfAttention(4)(torch.ones(2, 3))
+    with pytest.raises(InputError, match=r"pass visible=masks.causal\(n\)"):
+        SelfAttention(3, causal=True)
+    with pytest.raises(ShapeError, match="Leave bias out"):
+        MultiHeadAttention(4, 2, window=1)(torch.ones(1, 2, 4), bias=torch.zeros(2, 2))
     with pytest.raises(ShapeError, match="Leave bias out"):
         Attention(3, 3, window=1)(torch.ones(1, 2, 3), torch.ones(1, 2, 3), bias=torch.zeros(2, 2))

@@ -18,6 +18,7 @@ VERBS = {
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
     "serve": "Open a page on this machine to step through attention.",
+    "export": "Write a trained model as a small folder to hand on.",
     "demo": "Run the worked examples and write their pictures.",
 }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention import Attended, attend
 from regard.errors import ShapeError
-from regard.local import attend_local
+from regard.local import attend_local, visible_lengths
 from regard.nn.scores import TrainableScore, trainable_score
-from regard.nn.windows import MonotonicWindow, Window
+from regard.nn.windows import MonotonicWindow, Window, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer, normalizer_of
 
 
@@ -78,15 +77,16 @@ class Attention(nn.Module):
                 visible=visible,
                 bias=bias,
             )
-        if bias is not None:
-            raise ShapeError("bias is for all queries x keys; a layer with a window has no such map. Leave bias out.")
-        lengths = _lengths(query, key, visible)
+        refuse_bias(bias)
+        moves = isinstance(self.window, MonotonicWindow) and isinstance(position, int) and position == 0
+        centers = None if moves else self.window.centers(query, visible_lengths(key, visible), position)
         return attend_local(
             asked,
             projected,
             value,
             width=self.window.width,
-            centers=self.window.centers(query, lengths, position),
+            centers=centers,
+            stay=moves,
             gaussian=self.window.gaussian,
             score=self.score.comparison(),
             normalize=self.normalize,
@@ -107,13 +107,3 @@ def straight_through(scores: Tensor) -> Tensor:
     soft: Tensor = NORMALIZERS["softmax"](scores)
     chosen: Tensor = NORMALIZERS["hard"](scores)
     return chosen + (soft - soft.detach())
-
-
-def _lengths(query: Tensor, key: Tensor, visible: Tensor | None) -> Tensor:
-    """How many keys each sentence of the batch has: up to the last one that any query may see."""
-    batch = key.shape[:-2]
-    if visible is None:
-        return torch.full(batch, key.shape[-2], device=query.device)
-    seen = visible.any(-2).expand(*batch, key.shape[-2])
-    places = torch.arange(1, key.shape[-2] + 1, device=query.device)
-    return (seen * places).amax(-1)

@@ -5,8 +5,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.errors import InputError, ShapeError
 from regard.local import predict_centers
 from regard.masks import check_width
+
+
+def check_sliding(window: int | None, causal: bool) -> int | None:
+    """The width of a window that slides along with the queries of self-attention; None when there is none."""
+    if window is None and causal:
+        raise InputError("causal=True is said of a window; without one, pass visible=masks.causal(n) to each call")
+    return None if window is None else check_width(window)
+
+
+def refuse_bias(bias: Tensor | None) -> None:
+    """For layers with a window."""
+    if bias is not None:
+        raise ShapeError("bias is for all queries x keys; a layer with a window has no such map. Leave bias out.")
 
 
 class Window(nn.Module):

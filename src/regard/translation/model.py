@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.decoding import PAD, Stepped
+from regard.decoding import Stepped
 from regard.errors import ConfigError, InputError
+from regard.marks import PAD
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.output import Output

@@ -1,0 +1,56 @@
+"""python -m benchmarks.multi30k.evaluate RUN DATA FOLDER TARGET: BLEU of test_2016_flickr by two conventions.
+
+DATA is Multi30k as it comes, FOLDER what ``prepare`` made of it, TARGET de or fr. "Legacy" is what the published tables
+hold: unsmoothed BLEU on lowercased Moses tokens. The other is sacrebleu's 13a on the detokenised translations and the
+references as they come, both lowercased, for the models write lower case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+from sacremoses import MosesDetokenizer
+
+from regard import Translator
+
+TEST = "test_2016_flickr"
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def evaluate(
+    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5
+) -> dict[str, object]:
+    translator = Translator.load(run)
+    found = [found.text for found in translator.stream(lines_of(folder / f"{split}.en"), beam=beam)]
+    whole = [MosesDetokenizer(lang=target).detokenize(text.split()) for text in found]
+    legacy, modern = BLEU(tokenize="none", smooth_method="none", force=True), BLEU(lowercase=True)
+    return {
+        "run": run.name,
+        "split": split,
+        "legacy": legacy.corpus_score(found, [lines_of(folder / f"{split}.{target}")]).score,
+        "legacy_signature": str(legacy.get_signature()),
+        "sacrebleu": modern.corpus_score(whole, [lines_of(data / f"{split}.{target}")]).score,
+        "sacrebleu_signature": str(modern.get_signature()),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("target", choices=("de", "fr"))
+    parser.add_argument("--split", default=TEST, choices=(TEST, "val"))
+    parser.add_argument("--beam", type=int, default=5)
+    given = parser.parse_args()
+    print(
+        json.dumps(
+            evaluate(given.run, given.data, given.folder, given.target, split=given.split, beam=given.beam), indent=1
+        )
+    )

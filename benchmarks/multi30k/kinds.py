@@ -1,0 +1,78 @@
+"""python -m benchmarks.multi30k.kinds DATA FOLDER OUT: kinds of attention on the same work (after Luong 2015, table 4).
+
+Every kind trains the same RNN with a plain GRU decoder, for the same number of epochs, and is measured on
+``val``. A kind that was trained already is not trained again: an interrupted comparison is gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import regard
+from benchmarks.multi30k.evaluate import evaluate
+
+KINDS: dict[str, dict[str, str]] = {
+    "none": {"attention": "none"},
+    "location": {"attention": "location"},
+    "dot": {"attention": "dot"},
+    "general": {"attention": "general"},
+    "concat": {"attention": "concat"},
+    "additive": {"attention": "additive"},
+    "local-m (general)": {"attention": "general", "span": "local-m"},
+    "local-p (general)": {"attention": "general", "span": "local-p"},
+    "hard (additive)": {"attention": "additive", "normalize": "hard"},
+}
+SIZES = {
+    "embedding": 128, "encoder_size": 128, "decoder_size": 256, "attention_size": 256,
+    "dropout_embedding": 0.3, "dropout_annotations": 0.3, "dropout_output": 0.3,
+}  # fmt: skip
+
+
+def run_file(folder: Path, run: Path, kind: dict[str, str], epochs: int) -> dict[str, object]:
+    def corpus(split: str) -> list[dict[str, str]]:
+        return [{"source": str(folder / f"{split}.en"), "target": str(folder / f"{split}.de")}]
+
+    return {
+        "task": "translate",
+        "run": str(run),
+        "data": {"train": corpus("train"), "validation": corpus("val"), "cache": str(run.parent / "cache")},
+        "vocabulary": {"size": 10000},
+        "model": SIZES | kind,
+        "training": {
+            "epochs": epochs,
+            "batch_tokens": 1400,
+            "schedule": "inverse_sqrt",
+            "warmup": 400,
+            "validate_every": 450,
+            "patience": 0,
+        },
+    }
+
+
+def seconds_per_epoch(run: Path, epochs: int) -> float:
+    lines = (json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    return float(sum(line["seconds"] for line in lines if line["kind"] == "update")) / epochs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--epochs", type=int, default=6)
+    given = parser.parse_args()
+    print("| kind | BLEU, legacy | BLEU, 13a | seconds an epoch |\n|---|---|---|---|")
+    for name, kind in KINDS.items():
+        run = given.out / name.replace(" ", "-").replace("(", "").replace(")", "")
+        if not (run / "done").exists():
+            regard.train(run_file(given.folder, run, kind, given.epochs), resume=(run / "run.json").exists())
+            (run / "done").touch()
+        found = evaluate(run, given.data, given.folder, "de", split="val")
+        seconds = seconds_per_epoch(run, given.epochs)
+        print(f"| {name} | {found['legacy']:.1f} | {found['sacrebleu']:.1f} | {seconds:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A trained model as something to hand on: half the bytes, no optimiser, nothing that says whose machine it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path, PurePath
+from typing import Any
+
+from regard.errors import CheckpointError
+from regard.pretrained import find, weights_file
+from regard.training.config import RunConfig, load_config
+from regard.training.files import partial_path, publish, write_text
+from regard.training.toml import render
+from regard.training.weights import read_weights, save_weights
+
+
+def export(run: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Write the best weights of ``run`` as float16, with vocabularies and settings, into the new ``folder``.
+
+    The folder is used as a run directory is: ``Translator.load(folder)``. Of every path in the settings only its last
+    part is kept.
+    """
+    source, target = find(run), Path(folder)
+    if target.exists():
+        raise CheckpointError(f"{target} is there already; name a folder that is not, or remove it")
+    config = load_config(source / "config.toml")
+    weights = read_weights(weights_file(source))
+    partial = partial_path(target)
+    try:
+        partial.mkdir(parents=True)
+        half = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in weights.items()}
+        save_weights(half, partial / "best.safetensors")
+        for vocabulary in source.glob("vocabulary*"):
+            shutil.copyfile(vocabulary, partial / vocabulary.name)
+        write_text(partial / "config.toml", render(_anonymous(config)))
+        publish(partial, target)
+    except OSError as error:
+        raise CheckpointError(f"{target} cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def _anonymous(config: RunConfig) -> RunConfig:
+    """The settings with each path cut down to its last part."""
+    return load_config(_last_parts(config.model_dump()))
+
+
+def _last_parts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _last_parts(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_last_parts(inner) for inner in value]
+    return PurePath(value).name if isinstance(value, str) and os.sep in value else value

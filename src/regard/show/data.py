@@ -142,13 +142,13 @@ def attended_data(attended: Attended) -> list[Data]:
 
     Tables too large to be read number by number are left to the map.
     """
-    shown = [step for step in one_by_one(attended.steps()) if np.prod(step.value.shape) <= MOST_NUMBERS]
+    shown = one_by_one(step for step in attended.steps() if np.prod(step.value.shape) <= MOST_NUMBERS)
     tables = [
         {
             "id": step.name,
             "name": step.name,
             "formula": step.formula,
-            "values": numbers(as_table(step.value, step.name)),
+            "values": numbers(as_table(step.value, step.name), spelled=True),
         }
         for step in shown
     ]

@@ -74,6 +74,14 @@ class Attended:
 
         return plot_steps(self.steps(), path)
 
+    def show(self) -> None:
+        """Print the steps in the terminal, each number on a colour for its size."""
+        from rich.console import Console
+
+        from regard.show.terminal import print_steps
+
+        print_steps(self.steps(), Console())
+
     def html(self, path: str | PathLike[str]) -> Path:
         """The steps as one HTML file that needs nothing else: point at a number to see where it came from."""
         from regard.show.html import write_html

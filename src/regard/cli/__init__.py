@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import NoReturn
 
 from cyclopts import App
@@ -17,8 +18,8 @@ VERBS = {
     "translate": "Translate sentences, and see where the model looked.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
-    "serve": "Open a page on this machine to step through attention.",
     "export": "Write a trained model as a small folder to hand on.",
+    "serve": "Open a page on this machine to step through attention.",
     "demo": "Run the worked examples and write their pictures.",
 }
 
@@ -39,6 +40,7 @@ def main() -> NoReturn:
     """Run the command; what a person can mend is said in one line and ends with 2 (``--debug`` shows the traceback)."""
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
+    warnings.formatwarning = _warning_line
     try:
         build_app()(arguments)
     except RegardError as error:
@@ -57,3 +59,9 @@ def fail(message: str) -> int:
     """Say what went wrong on stderr; returns the exit code."""
     sys.stderr.write(f"regard: {message}\n")
     return 2
+
+
+def _warning_line(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
+    """A warning of our own as one line, without the line of code that gave it."""
+    name = "regard" if category.__module__.startswith("regard.") else category.__name__
+    return f"{name}: {message}\n"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard import errors, kernels, masks, nn, normalizers, positions, scores
     from regard.attention import Attended, Step, attend
+    from regard.captioning.captioner import Captioner
+    from regard.captioning.results import Caption
     from regard.local import attend_local
     from regard.normalizers import softmax
     from regard.training import train
@@ -26,6 +28,8 @@ _HOME = {
     "attend_local": "local",
     "softmax": "normalizers",
     "train": "training",
+    "Captioner": "captioning.captioner",
+    "Caption": "captioning.results",
     "Translator": "translation.translator",
     "Translation": "translation.results",
     "Alignment": "translation.results",
@@ -35,6 +39,8 @@ _ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "score
 __all__ = [
     "Alignment",
     "Attended",
+    "Caption",
+    "Captioner",
     "Step",
     "Translation",
     "Translator",

@@ -106,7 +106,7 @@ def test_a_bad_line_of_a_parallel_pair_leaves_the_rest_aligned(tmp_path):
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.translation.corpus._LONGEST_LINE", 64)
+    monkeypatch.setattr("regard.training.lines._LONGEST_LINE", 64)
     path = write(tmp_path / "c.tsv", b"a\tb\n" + b"x" * 1000 + b"\ny\tz\n")
     assert list(Corpus(CorpusConfig(path=path), on_bad_line="skip")) == [Pair("a", "b"), Pair("y", "z")]
     with pytest.raises(DataError, match=r"c\.tsv:2: expected at most 64 bytes"):

@@ -16,6 +16,7 @@ VERBS = {
     "init": "Write a commented run file with every default.",
     "train": "Train a model as a run file says.",
     "translate": "Translate sentences, and see where the model looked.",
+    "caption": "Describe photographs, and see where the model looked for each word.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
     "export": "Write a trained model as a small folder to hand on.",

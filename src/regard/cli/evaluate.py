@@ -1,9 +1,10 @@
-"""``regard evaluate``: BLEU, chrF and loss of one model or several on the same sentences."""
+"""``regard evaluate``: figures of one model or several on the same sentences, or the same photographs."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from regard.errors import InputError
 BAR = 20  # characters
 
 if TYPE_CHECKING:
+    from regard.captioning.report import CaptionEvaluation
     from regard.translation.evaluation import Evaluation
 
 
@@ -36,7 +38,8 @@ def evaluate(
     Parameters
     ----------
     words
-        Models (names or run directories), then the data: a TSV or JSON-lines file of pairs, or the source's text file.
+        Models (names or run directories), then the data. For translators a TSV or JSON-lines file of pairs, or the
+        source's text file; for captioners JSON lines, CSV, TSV or COCO's JSON of photographs with captions.
     target
         The references' text file, where DATA holds the source sentences alone.
     beam
@@ -50,19 +53,26 @@ def evaluate(
     plot
         Draw the curves of BLEU by length, of all models in one figure: .png, .svg or .pdf.
     output
-        Write the translations here, a line each (for one model).
+        Write the translations or captions here, a line each (for one model).
     """
     if len(words) < 2:
         raise InputError("regard evaluate needs a model and data: regard evaluate runs/mine test.tsv")
     *models, data = words
     if output is not None and len(models) > 1:
-        raise InputError(f"--output holds the translations of one model; {len(models)} are given")
+        raise InputError(f"--output holds the texts of one model; {len(models)} are given")
     if plot is not None:
         from regard.show.figures import checked_path
 
         checked_path(plot)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"cannot write {str(output)!r}: there is no folder {str(output.parent)!r}")
+    if not Path(data).exists():
+        raise InputError(f"there is no corpus file {data} (from {Path.cwd()})")
+    if _task_of(models) == "caption":
+        if target is not None or by_length or plot is not None:
+            raise InputError("--target, --by-length and --plot are for translators; these models write captions")
+        _evaluate_captioners(models, Path(data), beam, alpha, json_=json_, output=output)
+        return
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
     from regard.translation.evaluation import plot_by_length
@@ -77,20 +87,59 @@ def evaluate(
             bar = progress.add_task(name, total=len(pairs))
             done = partial(_advance, progress, bar)
             found[name] = measure(translator, pairs, beam=beam, alpha=alpha, report=done)
-    if output is not None:
-        from regard.training.files import write_text
-
-        write_text(output, "".join(f"{line}\n" for line in found[models[0]].translations))
-    for name, evaluation in found.items():
-        if json_:
-            sys.stdout.write(
-                json.dumps({"model": name, "beam": beam, **evaluation.to_json()}, ensure_ascii=False) + "\n"
-            )
-    if not json_:
+    _write(output, found[models[0]].translations)
+    if json_:
+        _print_json(found, beam)
+    else:
         _show(found, by_length)
     if plot is not None:
         plot_by_length(found, plot)
         sys.stderr.write(f"wrote {plot}\n")
+
+
+def _task_of(models: list[str]) -> str:
+    """What the models were trained for; all the same."""
+    from regard import pretrained
+    from regard.training.config import load_config
+
+    tasks = {name: load_config(pretrained.find(name) / "config.toml").task for name in models}
+    if len(set(tasks.values())) > 1:
+        said = ", ".join(f"{name}: {task}" for name, task in tasks.items())
+        raise InputError(f"models are compared on the same data, so they must do the same; got {said}")
+    return next(iter(tasks.values()))
+
+
+def _evaluate_captioners(
+    models: list[str], data: Path, beam: int, alpha: float, *, json_: bool, output: Path | None
+) -> None:
+    from regard.captioning.captioner import Captioner
+    from regard.captioning.corpus import CaptionCorpus
+    from regard.captioning.report import evaluate as measure
+
+    examples = list(CaptionCorpus(data))
+    found = {}
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        for name in models:
+            bar = progress.add_task(name, total=len(examples))
+            done = partial(_advance, progress, bar)
+            found[name] = measure(Captioner.load(name), examples, beam=beam, alpha=alpha, report=done)
+    _write(output, found[models[0]].captions)
+    if json_:
+        _print_json(found, beam)
+    else:
+        _show_captioners(found)
+
+
+def _write(output: Path | None, lines: list[str]) -> None:
+    from regard.training.files import write_text
+
+    if output is not None:
+        write_text(output, "".join(f"{line}\n" for line in lines))
+
+
+def _print_json(found: Mapping[str, Evaluation | CaptionEvaluation], beam: int) -> None:
+    for name, evaluation in found.items():
+        sys.stdout.write(json.dumps({"model": name, "beam": beam, **evaluation.to_json()}, ensure_ascii=False) + "\n")
 
 
 def _advance(progress: Progress, bar: TaskID, completed: int) -> None:
@@ -132,3 +181,15 @@ def _bar(bleu: float) -> str:
     """
     eighths = round(bleu / 100 * BAR * 8)
     return f"{bleu:6.2f} " + "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _show_captioners(found: dict[str, CaptionEvaluation]) -> None:
+    console = Console()
+    first = next(iter(found.values()))
+    table = Table("model", "photographs", *first.scores, "loss", "entropy", "moves")
+    for name, e in found.items():
+        scores = (f"{score:.1f}" for score in e.scores.values())
+        looks = f"{e.looks.entropy:.2f}", f"{e.looks.moves:.0%}"
+        table.add_row(name, str(e.photographs), *scores, f"{e.loss:.3f}", *looks)
+    console.print(table)
+    console.print(first.signature, soft_wrap=True, highlight=False)

@@ -1,4 +1,4 @@
-"""``regard init translate``: a run file with every default."""
+"""``regard init translate`` or ``caption``: a run file with every default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def init(
     Parameters
     ----------
     task
-        What to train: translate.
+        What to train: translate or caption.
     set
         Change a setting, such as --set model.kind=transformer; may be given more than once.
     """

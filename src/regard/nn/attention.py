@@ -57,14 +57,17 @@ class Attention(nn.Module):
         bias: Tensor | None = None,
         projected: Tensor | None = None,
         position: int | Tensor = 0,
+        normalize: Normalizer | None = None,
     ) -> Attended:
         """query (b, q, query_dim), key (b, k, key_dim), value (b, k, v), the keys when None; visible (b, q or 1, k).
 
         ``projected`` is what `project` gave for these keys. ``position`` is the place of the first query, the
         others following it, or the place of each (q,): local-m needs it when a decoder asks step by step.
+        ``normalize`` stands in for the layer's own, this once.
         """
         self._check(query, key)
         value = key if value is None else value
+        normalize = self.normalize if normalize is None else normalize
         asked = self.score.project_query(query)
         projected = self.project(key) if projected is None else projected
         if self.window is None:
@@ -73,7 +76,7 @@ class Attention(nn.Module):
                 projected,
                 value,
                 score=self.score.comparison(),
-                normalize=self.normalize,
+                normalize=normalize,
                 visible=visible,
                 bias=bias,
             )
@@ -89,7 +92,7 @@ class Attention(nn.Module):
             stay=moves,
             gaussian=self.window.gaussian,
             score=self.score.comparison(),
-            normalize=self.normalize,
+            normalize=normalize,
             visible=visible,
         )
 

@@ -29,6 +29,7 @@ from regard.nn.deferred import DeferredLinear
 if TYPE_CHECKING:
     from regard.attention import Attended
     from regard.nn.attention import Attention
+    from regard.normalizers import Normalizer
 
 ASKED_BY = ("previous", "between", "current")
 
@@ -56,6 +57,8 @@ class DecoderState:
     feed: Tensor | None
     """(b, w, f): the last step's features, with input feeding"""
     time: int
+    normalize: Normalizer | None = None
+    """how this decoding turns scores into weights, where it is not as the attention does by itself"""
 
     def reorder(self, hypotheses: Tensor) -> DecoderState:
         """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
@@ -160,7 +163,14 @@ class Decoder(nn.Module):
             activation=readout,
         )
 
-    def start(self, annotations: Tensor, summary: Tensor, visible: Tensor | None = None) -> DecoderState:
+    def start(
+        self,
+        annotations: Tensor,
+        summary: Tensor,
+        visible: Tensor | None = None,
+        *,
+        normalize: Normalizer | None = None,
+    ) -> DecoderState:
         """Annotations (b, k, a), summary (b, a), visible (b, k): before the first word, one hypothesis a sentence.
 
         The first state is predicted from the summary (Bahdanau et al. 2015, app. A.2.2; for an LSTM's cell too, as in
@@ -174,7 +184,7 @@ class Decoder(nn.Module):
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
         hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)  # type: ignore[no-untyped-call]
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
-        return DecoderState(memory, hidden, feed, time=0)
+        return DecoderState(memory, hidden, feed, time=0, normalize=normalize)
 
     def step(self, embedded: Tensor, state: DecoderState) -> tuple[Decoded, DecoderState]:
         """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""
@@ -197,7 +207,7 @@ class Decoder(nn.Module):
         return self._one_by_one(embedded, products, state)
 
     def _one_by_one(self, embedded: Tensor, products: Tensor, state: DecoderState) -> Decoded:
-        layers = self._layers_of_a_loop(state.memory) if torch.is_grad_enabled() else self._plain_layers()
+        layers = self._layers_of_a_loop(state) if torch.is_grad_enabled() else self._plain_layers()
         turns, fed = [], []
         for product in products:
             turn = self._turn(product[:, None], state, layers)
@@ -240,11 +250,13 @@ class Decoder(nn.Module):
             self._look,
         )
 
-    def _layers_of_a_loop(self, memory: Memory) -> _Layers:
+    def _layers_of_a_loop(self, state: DecoderState) -> _Layers:
         """The same, with the gradients of what every step uses made once, after the loop."""
+        memory = state.memory
         look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._look
         assert self.attention is not None
-        if AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
+        usual = state.normalize is None
+        if usual and AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
             looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
 
             def sooner(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
@@ -267,7 +279,10 @@ class Decoder(nn.Module):
         assert self.attention is not None
         annotations, _, visible, ready = state.memory
         place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
-        return self._gated(query, self.attention(query, annotations, visible=visible, projected=ready, position=place))
+        look = self.attention(
+            query, annotations, visible=visible, projected=ready, position=place, normalize=state.normalize
+        )
+        return self._gated(query, look)
 
     def _gated(self, query: Tensor, look: Attended) -> tuple[Tensor, Attended]:
         context: Tensor = look.context

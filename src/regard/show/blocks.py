@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from regard.show.cells import share
-from regard.show.colours import colours_of, ink_on
+from regard.show.colours import colours_of, hexadecimal, ink_on
 from regard.show.labels import clusters, literal, right_to_left, shorten
 from regard.show.maps import checked_map, scale_top
 
@@ -30,7 +30,7 @@ def ink_and_colour(shade: float) -> str:
     """
     colour = colours_of(np.array(1 - shade))
     ink = "#ffffff" if ink_on(colour) == "white" else "#000000"
-    return f"{ink} on #{''.join(f'{round(255 * part):02x}' for part in colour.tolist())}"
+    return f"{ink} on {hexadecimal(colour)}"
 
 
 @dataclass(frozen=True)

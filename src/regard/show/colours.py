@@ -50,6 +50,15 @@ def ink_on(colours: Colours) -> NDArray[np.str_]:
     return np.where(luminance < 0.2, "white", "black")
 
 
+def hexadecimal(colour: Colours) -> str:
+    """One colour as style sheets and terminals write it.
+
+    >>> hexadecimal(np.array([1.0, 0.5, 0.0]))
+    '#ff8000'
+    """
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour.tolist())
+
+
 def signed_shades(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each number as a share of the largest size in the table, -1 to 1; what is not finite stays so.
 

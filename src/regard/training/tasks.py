@@ -15,6 +15,7 @@ class TaskPaths(NamedTuple):
 
 TASKS = {
     "translate": TaskPaths("regard.translation.config:TranslationConfig", "regard.translation.task:TranslationTask"),
+    "caption": TaskPaths("regard.captioning.config:CaptionConfig", "regard.captioning.task:CaptionTask"),
 }
 
 

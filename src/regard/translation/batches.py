@@ -89,14 +89,19 @@ class Pairs:
 
 def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
     """A batch of ids as a vocabulary gives them, without marks."""
-
-    def padded(rows: list[list[int]]) -> tuple[Tensor, Tensor]:
-        lengths = [len(row) for row in rows]
-        filled = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
-        for place, row in enumerate(rows):
-            filled[place, : len(row)] = torch.tensor(row)
-        return filled, torch.tensor(lengths)
-
     source, source_lengths = padded([[*ids, EOS] for ids in sources])
-    target, target_lengths = padded([[BOS, *ids, EOS] for ids in targets])
-    return Batch(source, source_lengths, target, target_lengths)
+    return Batch(source, source_lengths, *padded_targets(targets))
+
+
+def padded_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Ids as a vocabulary gives them, with both marks, (b, t); and the lengths."""
+    return padded([[BOS, *ids, EOS] for ids in targets])
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Rows of ids filled up with 0, and the length of each."""
+    lengths = [len(row) for row in rows]
+    filled = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
+    for place, row in enumerate(rows):
+        filled[place, : len(row)] = torch.tensor(row)
+    return filled, torch.tensor(lengths)

@@ -72,11 +72,13 @@ class DataConfig(Settings):
     )
 
 
-class VocabularyConfig(Settings):
-    """Pieces of words, learned from the training corpora by sentencepiece (BPE)."""
+class PiecesConfig(Settings):
+    """A vocabulary that sentencepiece learns from the training corpora."""
 
     size: int = setting(8000, "Pieces of a vocabulary, the four special ones included.", ge=8, le=2**24)
-    shared: bool = setting(True, "One vocabulary for both sides, or one each.")
+    kind: Literal["bpe", "word"] = setting(
+        "bpe", "bpe = pieces of words, so that any word can be written; word = the most frequent words, whole."
+    )
     lowercase: bool = setting(False, "Lower all text, in training and in use.")
     normalization: Normalization = setting(
         "nfc",
@@ -90,6 +92,18 @@ class VocabularyConfig(Settings):
     sample: int = setting(
         2_000_000, "Sentences, at most, from which the pieces are learned (drawn evenly from all).", ge=1
     )
+
+    @model_validator(mode="after")
+    def _words_have_no_bytes(self) -> Self:
+        if self.kind == "word" and self.byte_fallback:
+            raise ValueError('byte_fallback = true spells what is unknown in pieces; it needs kind = "bpe"')
+        return self
+
+
+class VocabularyConfig(PiecesConfig):
+    """The vocabularies of both sides."""
+
+    shared: bool = setting(True, "One vocabulary for both sides, or one each.")
     source_file: str = setting(
         "", "Use this sentencepiece model (of another run) instead of learning one.", may_change=True
     )

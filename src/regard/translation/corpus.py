@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from regard.errors import DataError
+from regard.training.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
 from regard.translation.config import CorpusConfig
 
 _ADVICE = 'Fix the line, or skip such lines with data.on_bad_line = "skip".'
-_BLOCK = 1 << 20
-_LONGEST_LINE = 1 << 24  # a file without line ends must not fill the memory
 
 
 class Pair(NamedTuple):
@@ -24,10 +19,6 @@ class Pair(NamedTuple):
 
     source: str
     target: str
-
-
-class BadLine(Exception):  # noqa: N818 - reads as what it is
-    """Why a line is no pair; becomes a DataError with file and line, or is counted."""
 
 
 class Corpus:
@@ -41,8 +32,8 @@ class Corpus:
         self.on_bad_line = on_bad_line
         self.reverse = reverse
         self.skipped: Counter[str] = Counter()
-        self._digest: tuple[list[tuple[int, int]], str] | None = None
         self.paths = [Path(p) for p in (config.path, config.source, config.target) if p]
+        self._digest = ContentHash(self.paths)
         for path in self.paths:
             if not path.is_file():
                 raise DataError(f"there is no corpus file {path}. Check the paths under [data] (from {Path.cwd()}).")
@@ -54,19 +45,7 @@ class Corpus:
 
     def content_hash(self) -> str:
         """A digest of the files as they are on disk; read again only if they look changed."""
-        seen = [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in self.paths)]
-        if self._digest is None or self._digest[0] != seen:
-            self._digest = seen, self._read_digest()
-        return self._digest[1]
-
-    def _read_digest(self) -> str:
-        digest = hashlib.blake2b(digest_size=16)
-        for path in self.paths:
-            digest.update(f"{path.stat().st_size}:".encode())
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
-        return digest.hexdigest()
+        return self._digest()
 
     def identity(self) -> dict[str, Any]:
         """All that the pairs depend on."""
@@ -93,9 +72,9 @@ class Corpus:
 
     def _single(self, parse: Callable[[str], Pair]) -> Iterator[Pair]:
         path = self.paths[0]
-        for number, raw in _lines(path):
+        for number, raw in numbered_lines(path):
             try:
-                pair = parse(_text(raw))
+                pair = parse(decoded(raw))
                 _check_sides(pair)
             except BadLine as reason:
                 self._bad(path, number, str(reason))
@@ -104,7 +83,7 @@ class Corpus:
 
     def _parallel(self) -> Iterator[Pair]:
         left, right = self.paths
-        first, second = _lines(left), _lines(right)
+        first, second = numbered_lines(left), numbered_lines(right)
         while True:
             (number, source), (other, target) = next(first, (0, b"")), next(second, (0, b""))
             if not number and not other:
@@ -117,7 +96,7 @@ class Corpus:
                     "many lines as each other: find where they part, and mend it."
                 )
             try:
-                pair = Pair(_text(source), _text(target))
+                pair = Pair(decoded(source), decoded(target))
                 _check_sides(pair)
             except BadLine as reason:
                 self._bad(left, number, f"{reason} (this file or {right})")
@@ -125,12 +104,7 @@ class Corpus:
                 yield pair
 
     def _json_pair(self, line: str) -> Pair:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BadLine(f"expected a JSON object, found no JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise BadLine(f"expected a JSON object, found {type(row).__name__}")
+        row = json_object(line)
         sides = [row.get(field) for field in (self.config.source_field, self.config.target_field)]
         for field, side in zip((self.config.source_field, self.config.target_field), sides, strict=True):
             if not isinstance(side, str):
@@ -155,32 +129,3 @@ def _check_sides(pair: Pair) -> None:
     for side, text in (("source", pair.source), ("target", pair.target)):
         if not text.strip():
             raise BadLine(f"expected text on both sides, found an empty {side}")
-
-
-def _text(raw: bytes) -> str:
-    if len(raw) >= _LONGEST_LINE:
-        raise BadLine(f"expected at most {_LONGEST_LINE:,} bytes, found a longer line")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadLine(f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at column {error.start + 1}") from None
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line without its end); only ``\\n`` and ``\\r\\n`` end a line."""
-    opener = gzip.open if path.name.endswith(".gz") else open
-    number = 0
-    try:
-        with cast("IO[bytes]", opener(path, "rb")) as file:
-            while line := file.readline(_LONGEST_LINE):
-                number += 1
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")  # the mark some editors put first
-                if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
-                    while (rest := file.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
-                        pass
-                yield number, line.removesuffix(b"\n").removesuffix(b"\r")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}:{number + 1}: the gzip file is damaged or cut off ({error}). Get it anew.") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None

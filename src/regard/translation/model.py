@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from regard.decoding import Stepped
-from regard.errors import ConfigError, InputError
-from regard.marks import PAD
+from regard.errors import ConfigError
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.output import Output
@@ -18,7 +16,7 @@ from regard.nn.rnn import Encoder
 from regard.nn.scores import LocationScore, TrainableScore
 from regard.nn.transformer import Shape, TransformerDecoder, TransformerEncoder, TransformerState
 from regard.nn.windows import PredictedWindow, Window
-from regard.training.loss import Loss
+from regard.nn.writer import Writer, output_for, with_first_weights
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
 if TYPE_CHECKING:
@@ -26,56 +24,18 @@ if TYPE_CHECKING:
     from regard.translation.batches import Batch
 
 
-class Forced(NamedTuple):
-    """What the model thinks of translations that were given."""
-
-    log_probs: Tensor
-    """(b, q): of each word and the end; 0 beyond it"""
-    weights: Tensor | None
-    """(b, q, k): where it looked for each; None without attention"""
-
-
-class TranslationModel(nn.Module):
-    """What training, search and alignment ask of a model; the kinds differ in ``start``, ``advance`` and ``teach``."""
+class TranslationModel(Writer):
+    """A writer that reads a sentence first; the kinds differ in ``start``, ``advance`` and ``teach``."""
 
     source_embedding: nn.Embedding
     target_embedding: nn.Embedding
-    output: Output
-    longest: int | None = None
-    """how many words it can write, the end included; None where there is no limit"""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
         """Read the sentences (b, k), ``lengths`` (b,) words each; the state before the first word."""
         raise NotImplementedError
 
-    def advance(self, words: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
-        """The last words (b, w) to the next words' features (b, w, f), where it looked (b, w, k), the next state."""
-        raise NotImplementedError
-
-    def teach(self, words: Tensor, state: Any) -> tuple[Tensor, Callable[[], Tensor | None]]:
-        """All words, given (b, q): the features (b, q, f) of those that follow, and on call where it looked."""
-        raise NotImplementedError
-
-    def forward(self, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
-        """The loss of a batch, summed over the words of its translations."""
-        features, _ = self.teach(batch.target[:, :-1], self.start(batch.source, batch.source_lengths))
-        features, words = _without_padding(features, batch.target[:, 1:])
-        objective, nll = self.output.loss(features, words, label_smoothing=label_smoothing)
-        return Loss(objective, nll, len(words))
-
-    def step(self, words: Tensor, state: Any) -> Stepped:
-        """One step of a search: the last words of all hypotheses (b, w)."""
-        features, weights, state = self.advance(words.to(self.output.weight.device), state)
-        logits, totals = self.output.normalized(features)
-        return Stepped(logits, weights, state, totals)
-
-    @torch.no_grad()
-    def force(self, batch: Batch) -> Forced:
-        """The log-probability of each word of the given translations, and where the model looks for it."""
-        words = batch.target[:, 1:]
-        features, looked = self.teach(batch.target[:, :-1], self.start(batch.source, batch.source_lengths))
-        log_probs = self.output.log_probs(features.flatten(0, 1), words.flatten()).view(words.shape)
-        return Forced(log_probs.masked_fill(words == PAD, 0), looked())
+    def begin(self, batch: Batch) -> Any:
+        return self.start(batch.source, batch.source_lengths)
 
 
 class RNNModel(TranslationModel):
@@ -188,16 +148,8 @@ def build_model(
             'model.tie = "all" shares one embedding between source and target: it needs one vocabulary for both '
             '(vocabulary.shared = true). Share the vocabulary, or set model.tie = "output".'
         )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**63 - 1, (), generator=generator)))
-        kind = RNNModel if isinstance(config, RNNConfig) else TransformerModel
-        model: TranslationModel = kind(config, source_size, target_size)  # type: ignore[arg-type]
-        for module in model.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-    return model
+    kind = RNNModel if isinstance(config, RNNConfig) else TransformerModel
+    return with_first_weights(lambda: kind(config, source_size, target_size), generator)  # type: ignore[arg-type]
 
 
 def _vocabulary_layers(
@@ -207,9 +159,7 @@ def _vocabulary_layers(
     source = target if tie == "all" else nn.Embedding(source_size, width)
     for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
-    weight = target.weight if tie != "none" else None
-    assert weight is None or isinstance(weight, nn.Parameter)
-    return source, target, Output(width, target_size, weight=weight)
+    return source, target, output_for(target, tied=tie != "none")
 
 
 def _attention(config: RNNConfig) -> Attention | None:
@@ -244,12 +194,3 @@ def _visible(words: Tensor, lengths: Tensor) -> Tensor | None:
     if bool((lengths == words.shape[1]).all()):
         return None
     return torch.arange(words.shape[1], device=words.device) < lengths[:, None]
-
-
-def _without_padding(features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-    """Features (b, q, f) and words (b, q) as rows (n, f) and (n,), of the words alone."""
-    features, words = features.flatten(0, 1), words.flatten()
-    places = words.nonzero().squeeze(1)
-    if len(places) == 0:
-        raise InputError("a batch without a single word to predict; leave empty batches out")
-    return (features, words) if len(places) == len(words) else (features[places], words[places])

@@ -21,6 +21,19 @@ TIE = (
 )
 
 
+def known_score(what: str, name: str, *also: str) -> str:
+    """``name``, if it is a score's or one of ``also``; else a ValueError that says what there is."""
+    names: tuple[str, ...] = (*also, *WITHOUT_WEIGHTS, *WITH_WEIGHTS)
+    if name in names:
+        return name
+    from regard.nn.scores import SCORES  # those that were added; the others are known without loading torch
+
+    names = (*also, *SCORES)
+    if name not in names:
+        raise ValueError(f"no {what} is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
+    return name
+
+
 class RNNConfig(Settings):
     """A recurrent encoder and decoder, with any attention or none."""
 
@@ -73,17 +86,7 @@ class RNNConfig(Settings):
     @field_validator("attention")
     @classmethod
     def _known(cls, name: str) -> str:
-        names: tuple[str, ...] = ("none", *WITHOUT_WEIGHTS, *WITH_WEIGHTS)
-        if name in names:
-            return name
-        from regard.nn.scores import SCORES  # those that were added; the others are known without loading torch
-
-        names = ("none", *SCORES)
-        if name not in names:
-            raise ValueError(
-                f"no attention is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}"
-            )
-        return name
+        return known_score("attention", name, "none")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

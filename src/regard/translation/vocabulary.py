@@ -1,4 +1,4 @@
-"""Pieces of words (sentencepiece BPE): learned from a corpus, the same on every machine, and grouped back to words."""
+"""Words and pieces of words (sentencepiece): learned from a corpus, the same everywhere, and grouped back to words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import sentencepiece
 
 from regard.errors import CheckpointError, ConfigError, DataError
 from regard.marks import BOS, EOS, PAD, UNK
-from regard.translation.config import Normalization, VocabularyConfig
+from regard.translation.config import Normalization, PiecesConfig
 
 _WORD_START = "\u2581"  # sentencepiece's mark of a space
 _THREADS = 4  # of learning; written into the model file, so it must not depend on the machine
@@ -67,7 +67,7 @@ class Vocabulary:
         self._pieces = [self._processor.id_to_piece(i) for i in range(len(self))]
 
     @classmethod
-    def learn(cls, sentences: Iterable[str], config: VocabularyConfig) -> Vocabulary:
+    def learn(cls, sentences: Iterable[str], config: PiecesConfig) -> Vocabulary:
         """Learn ``config.size`` pieces, or as many as the sentences give, from at most ``config.sample`` of them."""
         sample = _sample(sentences, config.sample)
         cleaned = (clean(s, lowercase=config.lowercase, normalization=config.normalization) for s in sample)
@@ -76,7 +76,7 @@ class Vocabulary:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=cleaned,
                 model_writer=written,
-                model_type="bpe",
+                model_type=config.kind,
                 vocab_size=config.size,
                 hard_vocab_limit=False,
                 character_coverage=config.coverage,
@@ -184,7 +184,7 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
         kept[int(generator.integers(size))] = chosen
 
 
-def _learning_error(message: str, config: VocabularyConfig) -> Exception:
+def _learning_error(message: str, config: PiecesConfig) -> Exception:
     if needed := re.search(r"required_chars\. (\d+) vs (\d+)", message):
         return ConfigError(
             f"vocabulary.size = {config.size} is too small: the corpus' characters alone need {needed[2]}. "

@@ -1,0 +1,62 @@
+"""Batches of captions, each with its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.training.order import Rows, Section
+from regard.translation.batches import padded_targets
+
+
+@dataclass(frozen=True)
+class CaptionBatch:
+    """Captions ``target`` (b, t): begin mark, words, end mark, 0; and the picture of each."""
+
+    pictures: Tensor
+    """(b, cells, width): features; or (b, 3, height, width) for a CNN that is trained"""
+    target: Tensor
+
+    def __len__(self) -> int:
+        return int(self.target.shape[0])
+
+    def to(self, device: torch.device | str) -> CaptionBatch:
+        """The batch on another device."""
+        return CaptionBatch(self.pictures.to(device, non_blocking=True), self.target.to(device, non_blocking=True))
+
+
+class Pictures(Protocol):
+    """What a model looks at, by number."""
+
+    def rows(self, numbers: Rows) -> Tensor:
+        """These pictures, as the model takes them."""
+
+
+class Captions:
+    """Every caption of every picture, as the order of a training wants them."""
+
+    def __init__(self, pictures: Pictures, captions: Sequence[Sequence[Sequence[int]]]) -> None:
+        """``captions[i]`` are those of picture i, as ids without marks."""
+        self.pictures = pictures
+        self.ids = [ids for several in captions for ids in several]
+        self.picture_of = np.repeat(np.arange(len(captions)), [len(several) for several in captions])
+        self._lengths = np.array([len(ids) for ids in self.ids], np.int64)
+        self.sections = [Section(len(self.ids))]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def sizes(self, rows: Rows) -> NDArray[np.int64]:
+        """(n, 1): words of each, with one mark."""
+        return self._lengths[rows, None] + 1
+
+    def batch(self, rows: Rows) -> CaptionBatch:
+        """The rows as padded tensors."""
+        target, _ = padded_targets([self.ids[row] for row in rows])
+        return CaptionBatch(self.pictures.rows(self.picture_of[rows]), target)

@@ -1,0 +1,84 @@
+"""The settings of ``task = "caption"``: photographs with captions, vocabulary, model, validation, training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from regard.captioning.model_config import CaptionModelConfig
+from regard.training.config import RunConfig, TrainingConfig
+from regard.training.settings import Settings, setting
+from regard.translation.config import PiecesConfig
+
+
+class CaptionCorpusConfig(Settings):
+    """Photographs and what people said of them."""
+
+    path: str = setting(
+        description='JSON lines {"image": path, "captions": [...]}, a CSV or TSV with the columns image and caption, '
+        "COCO's JSON, or a folder that holds a file called captions.*",
+        may_change=True,
+        min_length=1,
+    )
+    images: str = setting("", "Folder of the photographs; empty = beside the captions.", may_change=True)
+
+
+class CaptionDataConfig(Settings):
+    """The photographs and how they are seen."""
+
+    backbone: str = setting(
+        "efficientnet-lite0",
+        "What makes features of photographs: efficientnet-lite0; small-cnn = trained with the model, for drawings; or "
+        "the directory of a Hugging Face model.",
+        min_length=1,
+    )
+    on_bad: Literal["refuse", "skip"] = setting(
+        "refuse", "A photograph or line that cannot be read: refuse = stop and name it, skip = leave it out and say so."
+    )
+    max_words: int = setting(40, "Leave out captions of more words than this; 0 = no limit.", ge=0)
+    cache: str = setting(
+        "", "Directory of the photographs' features, which runs may share; empty = `cache` in the run.", may_change=True
+    )
+    train: tuple[CaptionCorpusConfig, ...] = setting(
+        description="Photographs to train on. Repeat this table for several.",
+        strict=False,
+        min_length=1,
+        examples=[[{"path": "train.jsonl"}]],
+    )
+    validation: tuple[CaptionCorpusConfig, ...] = setting(
+        description="Photographs to validate on. Repeat this table for several.",
+        strict=False,
+        min_length=1,
+        examples=[[{"path": "dev.jsonl"}]],
+    )
+
+
+class CaptionVocabularyConfig(PiecesConfig):
+    """The words of the captions."""
+
+    size: int = setting(3000, "Words (or pieces) of the vocabulary, the four special ones included.", ge=8, le=2**24)
+    kind: Literal["bpe", "word"] = setting(
+        "word", "bpe = pieces of words, so that any word can be written; word = the most frequent words, whole."
+    )
+    plain: bool = setting(True, "Lower captions and take punctuation off, as captions are compared by convention.")
+
+
+class CaptionValidationConfig(Settings):
+    """What a validation measures beside the loss."""
+
+    beam: int = setting(1, "Hypotheses kept while captioning the validation photographs; 1 = greedy.", ge=1)
+    samples: int = setting(3, "Captions to show at every validation.", may_change=True, ge=0)
+
+
+class CaptionConfig(RunConfig):
+    """A captioner's run."""
+
+    task: Literal["caption"] = setting(description="What is trained; it decides which settings there are.")
+    data: CaptionDataConfig = setting(description="The photographs.")
+    vocabulary: CaptionVocabularyConfig = setting(CaptionVocabularyConfig(), "Words, learned from the captions.")
+    model: CaptionModelConfig = setting(CaptionModelConfig(), "The model.")
+    validation: CaptionValidationConfig = setting(
+        CaptionValidationConfig(), "What a validation measures beside the loss."
+    )
+    training: TrainingConfig = setting(
+        TrainingConfig(batch_tokens=1200, validate_every=300, learning_rate=0.0008), "How to train."
+    )

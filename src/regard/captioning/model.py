@@ -1,0 +1,166 @@
+"""The captioner's model: a grid of features, looked at by a decoder that writes (Xu et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.captioning.model_config import CaptionModelConfig
+from regard.marks import PAD
+from regard.nn.attention import Attention
+from regard.nn.decoder import Decoded, Decoder, DecoderState
+from regard.nn.reinforce import Drawn, Reinforce
+from regard.nn.scores import LocationScore, TrainableScore
+from regard.nn.writer import Writer, output_for, with_first_weights
+from regard.training.loss import Loss
+
+if TYPE_CHECKING:
+    from regard.captioning.batches import CaptionBatch
+    from regard.normalizers import Normalizer
+
+
+class Grid(NamedTuple):
+    """What a picture becomes: rows x columns cells, each with ``width`` features."""
+
+    rows: int
+    columns: int
+    width: int
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.rows * self.columns
+
+
+class CaptionModel(Writer):
+    """A decoder with attention over the cells of a picture; ``cnn`` makes them from pixels, where it is to be trained.
+
+    Pictures come as the features of their cells (b, cells, width), row by row; with a ``cnn`` as what it takes, and it
+    gives (b, rows, columns, width).
+    """
+
+    def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
+        super().__init__()
+        self.config, self.grid, self.cnn = config, grid, cnn
+        width = config.annotation_size
+        self.annotate = nn.Linear(grid.width, width)
+        self.even = nn.LayerNorm(width)
+        self.places = nn.Parameter(torch.zeros(grid.cells, width)) if config.places else None
+        self.embedding = nn.Embedding(vocabulary, config.embedding)
+        nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
+        self.output = output_for(self.embedding, tied=config.tie)
+        self.dropout_annotations = nn.Dropout(config.dropout_annotations)
+        self.dropout_embedding = nn.Dropout(config.dropout_embedding)
+        self.dropout_output = nn.Dropout(config.dropout_output)
+        self.decoder = Decoder(
+            config.embedding,
+            width,
+            config.decoder_size,
+            config.embedding,
+            attention=_attention(config, grid),
+            asked_by="previous",  # the state before the word, sec. 3.1.2
+            cell=config.cell,
+            layers=config.decoder_layers,
+            gate=config.gate,
+            readout=config.readout,
+            dropout=config.dropout_layers,
+        )
+        self.reinforce = (
+            Reinforce(
+                weight=config.reinforce_weight,
+                entropy=config.entropy_weight,
+                start=-float(torch.log(torch.tensor(float(vocabulary)))),  # of a word, before anything is known
+            )
+            if config.draws
+            else None
+        )
+
+    def start(self, pictures: Tensor, normalize: Normalizer | None = None) -> DecoderState:
+        """Look at the pictures (b, ...); the state before the first word, predicted from the mean of the cells."""
+        cells = pictures if self.cnn is None else self.cnn(pictures).flatten(1, 2)
+        annotations = self.even(self.annotate(cells.to(self.annotate.weight.dtype)))
+        if self.places is not None:
+            annotations = annotations + self.places
+        annotations = self.dropout_annotations(annotations)
+        return self.decoder.start(annotations, annotations.mean(1), normalize=normalize)
+
+    def begin(self, batch: CaptionBatch) -> DecoderState:
+        return self.start(batch.pictures)
+
+    def advance(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
+        decoded, state = self.decoder.step(self.embedding(words), state)
+        return decoded.features, decoded.weights, state
+
+    def teach(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Callable[[], Tensor | None]]:
+        decoded = self._decode(words, state)
+        return decoded.features, lambda: decoded.weights
+
+    def forward(self, batch: CaptionBatch, *, label_smoothing: float = 0.0) -> Loss:
+        """The loss of a batch, with what teaches the attention."""
+        given, words = batch.target[:, :-1], batch.target[:, 1:]
+        drawn, normalize = None, None
+        if self.reinforce is not None and self.training:
+            generator = _dropout_generator(words.device)
+            expected = torch.rand(len(words), generator=generator, device=words.device) < self.config.expected_share
+            drawn, normalize = ~expected, Drawn(generator, expected)
+        decoded = self._decode(given, self.start(batch.pictures, normalize))
+        loss = self.loss(decoded.features, words, label_smoothing=label_smoothing)
+        objective = loss.objective
+        written = words != PAD
+        if self.config.doubly_stochastic and self.training:
+            objective = objective + self.config.doubly_stochastic * _uneven(decoded, written)
+        if self.reinforce is not None and drawn is not None:
+            log_probs = self.log_probs(decoded.features, words)
+            objective = objective + self.reinforce(decoded.scores, decoded.weights, log_probs, drawn, written)
+        return loss._replace(objective=objective)
+
+    def _decode(self, words: Tensor, state: DecoderState) -> Decoded:
+        decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(words)), state)
+        return decoded._replace(features=self.dropout_output(decoded.features))
+
+
+def build_model(
+    config: CaptionModelConfig,
+    grid: Grid,
+    vocabulary: int,
+    *,
+    cnn: nn.Module | None = None,
+    generator: torch.Generator | None = None,
+) -> CaptionModel:
+    """The model a config describes, for pictures of that grid and a vocabulary of that size.
+
+    The first weights are drawn from ``generator`` (a ``cnn`` has its own); the global random state is left as it was.
+    """
+    return with_first_weights(lambda: CaptionModel(config, grid, vocabulary, cnn), generator)
+
+
+def _attention(config: CaptionModelConfig, grid: Grid) -> Attention:
+    score: str | TrainableScore = config.score
+    if score == "location":
+        score = LocationScore(config.decoder_size, config.annotation_size, max_positions=grid.cells)
+    normalize = {"soft": "softmax", "hard": "hard", "sparsemax": "sparsemax"}[config.attention]
+    return Attention(
+        config.decoder_size,
+        config.annotation_size,
+        score=score,
+        hidden_dim=config.attention_size,
+        normalize=normalize,
+    )
+
+
+def _uneven(decoded: Decoded, written: Tensor) -> Tensor:
+    """How unevenly the captions looked at the cells: the squares of eq. 14, summed over cells and captions."""
+    weights = decoded.weights
+    assert weights is not None
+    seen = (weights * written[..., None]).sum(1)
+    return (1 - seen).square().sum()
+
+
+def _dropout_generator(device: torch.device) -> Any:
+    """The random state that dropout draws from, which training keeps with its checkpoints."""
+    if device.type == "cuda":
+        return torch.cuda.default_generators[device.index or 0]
+    return torch.default_generator

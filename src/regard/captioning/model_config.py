@@ -1,0 +1,71 @@
+"""What a captioner is made of, as a config file's ``[model]`` says it."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from regard.scores import WITHOUT_WEIGHTS
+from regard.training.settings import Settings, setting
+from regard.translation.model_config import known_score
+
+
+class CaptionModelConfig(Settings):
+    """Show, Attend and Tell (Xu et al. 2015): a decoder that looks at the cells of a picture, word by word."""
+
+    attention: Literal["soft", "hard", "sparsemax"] = setting(
+        "soft", "soft = a share of every cell, hard = one cell at a time, sparsemax = a few cells."
+    )
+    score: str = setting(
+        "additive", "How state and cell are compared: additive, dot, scaled_dot, cosine, general, concat or location."
+    )
+    estimator: Literal["reinforce", "straight_through"] = setting(
+        "reinforce", "How hard attention learns: by drawing cells (the paper's), or by soft attention's gradient."
+    )
+    reinforce_weight: float = setting(
+        0.1, "Weight of what reinforce learns from its draws (the paper's lambda_r).", ge=0
+    )
+    entropy_weight: float = setting(
+        0.002, "Weight of the entropy of the draws, which keeps reinforce trying (the paper's lambda_e).", ge=0
+    )
+    expected_share: float = setting(
+        0.5, "Share of the captions for which reinforce takes the expected cell, as soft attention does.", ge=0, le=1
+    )
+    doubly_stochastic: float = setting(
+        1.0, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
+    )
+    annotation_size: int = setting(512, "Width to which the cells' features are brought.", ge=1)
+    places: bool = setting(True, "Add a learned vector to each cell, so that the model knows where it is.")
+    attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1)
+    cell: Literal["lstm", "gru"] = setting("lstm", "The decoder's recurrent cell.")
+    embedding: int = setting(256, "Width of a word's embedding, and of what the output layer reads.", ge=1)
+    decoder_size: int = setting(512, "Width of the decoder's state.", ge=1)
+    decoder_layers: int = setting(1, "Decoder layers.", ge=1)
+    gate: bool = setting(True, "Let the decoder weigh the whole context at every word (the paper's beta).")
+    readout: Literal["tanh", "maxout"] = setting("tanh", "Last hidden layer before the output layer.")
+    tie: bool = setting(True, "Let the output layer read with the words' embedding.")
+    dropout_annotations: float = setting(0.1, "Dropout on the cells' features.", ge=0, lt=1)
+    dropout_embedding: float = setting(0.3, "Dropout on embedded words.", ge=0, lt=1)
+    dropout_layers: float = setting(0.3, "Dropout between the layers of the decoder.", ge=0, lt=1)
+    dropout_output: float = setting(0.5, "Dropout on what the output layer reads.", ge=0, lt=1)
+
+    @property
+    def draws(self) -> bool:
+        """Whether cells are drawn in training."""
+        return self.attention == "hard" and self.estimator == "reinforce"
+
+    @field_validator("score")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return known_score("score", name)
+
+    @model_validator(mode="after")
+    def _one_width(self) -> Self:
+        if self.score in WITHOUT_WEIGHTS and self.decoder_size != self.annotation_size:
+            raise ValueError(
+                f"score = {self.score!r} compares the decoder's state with the cells directly: decoder_size = "
+                f"{self.decoder_size} must equal annotation_size = {self.annotation_size}. Make them equal, or use "
+                "general"
+            )
+        return self

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import RegardError
 from regard.show.cells import short
-from regard.show.colours import colours_of, ink_on, signed_shades
+from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
 from regard.show.data import Data, data_url, parts_of
 from regard.show.html import bundle
 
@@ -122,8 +122,7 @@ def _table(
 
 
 def _cell(number: float, colour: np.ndarray, ink: str) -> str:
-    paper = "".join(f"{round(255 * part):02x}" for part in colour)
-    return f'<td style="background:#{paper};color:{ink};text-align:right">{short(number)}</td>'
+    return f'<td style="background:{hexadecimal(colour)};color:{ink};text-align:right">{short(number)}</td>'
 
 
 def _more(count: int, what: str) -> str:

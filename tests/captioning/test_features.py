@@ -23,9 +23,10 @@ class Means:
     name, identity, dim, rows, columns, trainable = "means", "means 1", 3, 2, 4, False
 
     def __init__(self, fail_after=None):
-        self.seen, self.fail_after = 0, fail_after
+        self.seen, self.prepared, self.fail_after = 0, 0, fail_after
 
     def prepare(self, photo):
+        self.prepared += 1
         return torch.from_numpy(np.asarray(photo.resize((8, 4), Image.Resampling.BOX), np.float32)).permute(2, 0, 1)
 
     def grid(self, batch):
@@ -78,6 +79,7 @@ def test_nothing_is_computed_twice(tmp_path):
     more = photos(tmp_path, 3, seed=1)
     features_of([tmp_path / "copy.jpg", *more, *more], third, tmp_path / "cache")
     assert (first.seen, second.seen, third.seen) == (7, 0, 3)
+    assert second.prepared == 0  # not even decoded
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -126,6 +128,18 @@ def test_killed_it_loses_the_part_it_was_at_and_no_more(tmp_path):
     assert rest.seen == 4
     torch.testing.assert_close(features.rows(range(8)), expected(paths, Means()), rtol=1e-3, atol=0)
     assert not list(directory.glob("*.partial-*"))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_what_another_machine_is_still_writing_is_let_be(tmp_path):
+    paths = photos(tmp_path, 4)
+    features_of(paths, Means(), tmp_path / "cache")
+    (part,) = (tmp_path / "cache").glob("*/part-*")
+    theirs = part.rename(part.with_name(f"{part.name}.partial-elsewhere-7"))
+    rest = Means()
+    features_of(paths, rest, tmp_path / "cache")
+    assert rest.seen == 4
+    assert theirs.is_dir()
 
 
 @pytest.mark.usefixtures("small_parts")

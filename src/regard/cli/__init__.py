@@ -33,6 +33,7 @@ def build_app() -> App:
         name="regard",
         help="Attention you can compute, train and see.",
         version=f"regard {regard.__version__}",
+        help_format="plaintext",  # the default, Markdown, costs a fifth of the time that --help takes
     )
     for verb, help_line in VERBS.items():
         app.command(f"regard.cli.{verb}:{verb}", name=verb, help=help_line)

@@ -9,8 +9,9 @@ import regard
 def test_every_public_name_is_there_and_listed():
     assert sorted(regard.__all__) == sorted(
         [
-            "Alignment", "Attended", "Caption", "Captioner", "Step", "Translation", "Translator", "__version__", "attend",
-            "attend_local", "errors", "kernels", "masks", "nn", "normalizers", "positions", "scores", "softmax", "train",
+            "Alignment", "Attended", "Caption", "Captioner", "Step", "Translation", "Translator", "__version__",
+            "attend", "attend_local", "errors", "kernels", "masks", "nn", "normalizers", "positions", "scores",
+            "softmax", "train",
         ]
     )  # fmt: skip
     for name in regard.__all__:

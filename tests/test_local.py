@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from regard import attend, attend_local, masks, scores
+from regard.errors import InputError
 from regard.local import predict_centers
 
 
@@ -20,6 +21,11 @@ def naive_local(query, key, value, width, centers, gaussian):
         for s, share in zip(window, shares / shares.sum() if len(window) else [], strict=True):
             weights[i, s] = share * (np.exp(-((s - p) ** 2) / (2 * (width / 2) ** 2)) if gaussian else 1.0)
     return weights @ value, weights
+
+
+def by_kernel(near):
+    """Whether the context was computed without gathering windows of keys."""
+    return "windows" not in vars(near._look())
 
 
 @settings(max_examples=200, deadline=None)
@@ -107,12 +113,75 @@ def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
     expected = attend_local(*inputs, width=9, score=kind(np.asarray))
     tensors = [torch.from_numpy(x).requires_grad_() for x in inputs]
     near = attend_local(*tensors, width=9, score=kind(lambda x: torch.tensor(x)))
-    assert "scores" not in vars(near._work)
+    assert by_kernel(near)
     assert_allclose(near.context.detach(), expected.context, rtol=1e-10, atol=1e-13)
     assert_allclose(near.weights.detach(), expected.weights, rtol=1e-10, atol=1e-13)
     assert_allclose(near.window_weights.detach(), expected.window_weights, rtol=1e-10, atol=1e-13)
     near.context.sum().backward()
     assert all(x.grad.isfinite().all() for x in tensors)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "cosine"])
+def test_a_causal_window_is_attention_under_its_mask(convert, score):
+    rng = np.random.default_rng(5)
+    query, key, value = (rng.normal(size=(2, 3, 11, 4)) for _ in range(3))
+    padding = masks.padding([11, 6], 11)[:, None]
+    for visible in (None, padding, padding & (np.arange(11) != 2)):
+        seen = masks.window(11, 3, causal=True) if visible is None else masks.window(11, 3, causal=True) & visible
+        dense = attend(query, key, value, score=score, visible=seen)
+        given_mask = None if visible is None else convert(visible)
+        arrays = [convert(x) for x in (query, key, value)]
+        near = attend_local(*arrays, width=3, causal=True, score=score, visible=given_mask)
+        taken = convert is torch.from_numpy and score != "cosine" and (visible is None or visible is padding)
+        assert by_kernel(near) == taken
+        assert_allclose(near.context, dense.context, rtol=1e-10, atol=1e-13)
+        assert_allclose(near.weights, dense.weights, rtol=1e-10, atol=1e-13)
+        assert near.window_weights.shape == (2, 3, 11, 4)
+
+
+def test_a_causal_window_around_given_centers_ends_at_them():
+    near = attend_local(np.ones((3, 2)), np.ones((9, 2)), width=2, causal=True, centers=[3.5, 8.0, 0.4], gaussian=False)
+    expected = np.zeros((3, 9))
+    expected[0, 2:4], expected[1, 6:9], expected[2, 0] = 1 / 2, 1 / 3, 1
+    assert_allclose(near.weights, expected)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_with_stay_the_queries_after_the_last_key_look_around_it(causal):
+    rng = np.random.default_rng(6)
+    query, key, value = rng.normal(size=(2, 12, 4)), rng.normal(size=(2, 7, 4)), rng.normal(size=(2, 7, 4))
+    mask, lengths = masks.padding([7, 4], 7), np.array([7, 4])
+    centers = np.minimum(np.arange(12), lengths[:, None] - 1)
+    options = {"width": 2, "causal": causal, "gaussian": False}
+    expected = attend_local(query, key, value, **options, centers=centers, visible=mask)
+    for convert in (np.asarray, torch.from_numpy):
+        arrays = [convert(x) for x in (query, key, value)]
+        near = attend_local(*arrays, **options, stay=True, visible=convert(mask))
+        assert by_kernel(near) == (convert is torch.from_numpy)
+        assert_allclose(near.context, expected.context, rtol=1e-10)
+        assert_allclose(near.weights, expected.weights, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["query", "key", "value", "visible", "v"])
+def test_weights_of_tensors_written_over_since_are_refused(name):
+    tensors = {n: torch.ones(1, 5, 3) for n in ("query", "key", "value")}
+    visible, v = torch.ones(1, 1, 5, dtype=torch.bool), torch.ones(3)
+    near = attend_local(**tensors, visible=visible, width=1, score=scores.SumOfTanh(v))
+    assert by_kernel(near)
+    {**tensors, "visible": visible, "v": v}[name].zero_()
+    for look in (lambda: near.weights, lambda: near.window_weights, lambda: near.scores, near.steps):
+        with pytest.raises(InputError, match=f"{name} was changed in place"):
+            look()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("centers", [None, [-3.0, 0.0, 9.5]])
+def test_a_window_wider_than_the_keys_is_all_of_them(convert, centers):
+    query, key = np.random.default_rng(7).normal(size=(2, 3, 4))
+    near = attend_local(convert(query), convert(key), width=10**400, centers=centers, gaussian=False)
+    assert_allclose(near.context, attend(query, key).context, rtol=1e-12)
+    assert near.window_weights.shape == (3, 3)
 
 
 def test_gradients_reach_the_predicted_centers():

@@ -1,8 +1,13 @@
-"""From plain files: ``regard train`` and ``joeynmt train`` in turn; the same corpus, pieces, model and settings."""
+"""From plain files: ``regard train`` and ``joeynmt train`` in turn; the same corpus, pieces, model and settings.
+
+JoeyNMT fills its batches with sentences of any length, so that more of them is padding; it is given larger ones, so
+that an update of either learns from as many words.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -57,8 +62,8 @@ def main() -> None:
             (folder / f"dev.{side}").write_text("".join(lines[:HELD_OUT]), encoding="utf-8")
         rounds, losses = [], []
         for number in range(given.rounds):
-            ours, our_loss = train_ours(folder, number, given.updates, given.threads)
-            theirs, their_loss = train_theirs(folder, number, given.updates, given.threads, given.joey)
+            ours, our_loss, words = train_ours(folder, number, given.updates, given.threads)
+            theirs, their_loss = train_theirs(folder, number, given.updates, words, given.threads, given.joey)
             rounds.append({"regard train": 1 / ours, "joeynmt train": 1 / theirs})
             losses.append((our_loss, their_loss))
             print(f"round {number + 1}: {ours:.0f} and {theirs:.0f} target tokens/s", flush=True)
@@ -68,19 +73,37 @@ def main() -> None:
     print(f"{median(1 / r['joeynmt train'] for r in rounds):.0f}")
 
 
-def train_ours(folder: Path, number: int, updates: int, threads: int) -> tuple[float, float]:
-    """Target tokens a second of all updates but the first ten, and the held-out loss."""
+def train_ours(folder: Path, number: int, updates: int, threads: int) -> tuple[float, float, float]:
+    """Target tokens a second of all updates but the first ten, the held-out loss, and target tokens an update."""
     config = folder / f"ours-{number}.toml"
     values = {"updates": updates, "threads": threads, "batch_tokens": BATCH_TOKENS, "learning_rate": LEARNING_RATE}
     config.write_text(RUN.format(folder=folder, round=number, **values))
     subprocess.run([sys.executable, "-m", "regard", "train", str(config)], check=True, stderr=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (folder / f"ours-{number}" / "log.jsonl").read_text().splitlines()]
     timed = [line for line in lines if line["kind"] == "update"][10:]
-    rate = sum(line["tokens"] for line in timed) / sum(line["seconds"] for line in timed)
-    return rate, next(line["loss"] for line in lines if line["kind"] == "validation")
+    tokens = sum(line["tokens"] for line in timed)
+    rate = tokens / sum(line["seconds"] for line in timed)
+    return rate, next(line["loss"] for line in lines if line["kind"] == "validation"), tokens / len(timed)
 
 
-def train_theirs(folder: Path, number: int, updates: int, threads: int, python: str) -> tuple[float, float]:
+def their_batch_size(lengths: list[tuple[int, int]], words: float) -> int:
+    """The batch size, padding counted, by which JoeyNMT learns from ``words`` target tokens an update."""
+    random.Random(0).shuffle(lengths)
+
+    def mean_words(size: int) -> float:
+        batches, count, longest = 1, 0, 0
+        for source, target in lengths:
+            count, longest = count + 1, max(longest, source + 1, target + 1)
+            if longest * count >= size:
+                batches, count, longest = batches + 1, 0, 0
+        return sum(target + 1 for _, target in lengths) / batches
+
+    return min(range(1024, 8192, 64), key=lambda size: abs(mean_words(size) - words))
+
+
+def train_theirs(
+    folder: Path, number: int, updates: int, words_an_update: float, threads: int, python: str
+) -> tuple[float, float]:
     """The same by JoeyNMT, which reports its speed every ten updates; pieces are those this package learned."""
     import sentencepiece
     import yaml
@@ -88,6 +111,10 @@ def train_theirs(folder: Path, number: int, updates: int, threads: int, python: 
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "ours-0" / "vocabulary.model"))
     words = [pieces.id_to_piece(i) for i in range(4, pieces.get_piece_size())]
     (folder / "words.txt").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n")
+    sides = ((folder / f"train.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "xx"))
+    lengths = [tuple(map(len, pieces.encode(list(pair)))) for pair in zip(*sides, strict=True)]
+    batch_size = their_batch_size(lengths, words_an_update)
+    print(f"{words_an_update:.0f} target tokens an update: a batch size of {BATCH_TOKENS} and {batch_size}", flush=True)
     side = {
         "level": "bpe", "max_length": 249, "lowercase": False, "normalize": False,
         "voc_file": str(folder / "words.txt"),
@@ -105,7 +132,7 @@ def train_theirs(folder: Path, number: int, updates: int, threads: int, python: 
         "testing": {"n_best": 1, "beam_size": 1, "batch_size": 64, "batch_type": "sentence", "eval_metrics": ["bleu"]},
         "training": {
             "optimizer": "adam", "learning_rate": LEARNING_RATE, "learning_rate_min": 1e-9, "clip_grad_norm": 1.0,
-            "batch_size": BATCH_TOKENS, "batch_type": "token", "normalization": "tokens", "label_smoothing": 0.0,
+            "batch_size": batch_size, "batch_type": "token", "normalization": "tokens", "label_smoothing": 0.0,
             "loss": "crossentropy", "scheduling": "exponential", "decrease_factor": 1.0, "epochs": 100,
             "updates": updates, "validation_freq": updates, "logging_freq": 10, "shuffle": True,
             "early_stopping_metric": "ppl", "keep_best_ckpts": 1,

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, ShapeError
+from regard.marks import BOS, EOS, PAD
 
-PAD, BOS, EOS = 0, 2, 3
 MOST = 1000  # hypotheses of a sentence
 
 

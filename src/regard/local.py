@@ -8,6 +8,7 @@ Only the keys inside the windows are scored: the cost depends on the window, not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,10 +29,10 @@ from regard.arrays import (
     to_array,
     widened,
 )
-from regard.attention import Attended
-from regard.errors import ShapeError
+from regard.attention import Attended, checked_scores
+from regard.errors import InputError, ShapeError
 from regard.masks import check_width
-from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
+from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
 from regard.scores import (
     Additive,
     Concat,
@@ -46,21 +47,35 @@ from regard.scores import (
     weight,
 )
 
+_WIDEST = 1 << 53  # wider than any keys, and a floating-point number
+
 
 class LocalAttended(Attended):
     """An Attended that holds its weights window by window; ``weights`` spreads them over all keys when looked at."""
 
-    _work: _LocalWork
+    def __init__(self, context: Array, look: Callable[[], _LocalWork]) -> None:
+        super().__init__(
+            context,
+            weights=lambda: self.spread(look().weights),
+            scores=lambda: look().windows.spread(look().scores, -look().xp.inf),
+            steps=lambda: look().steps(),
+        )
+        self._look = look
 
     @property
     def window_weights(self) -> Array:
         """(..., q, w)"""
-        return cast(self._work.xp, self._work.weights, self._work.dtype)
+        return cast(self._look().xp, self._look().weights, self._look().dtype)
 
     @property
     def positions(self) -> Array:
         """(..., q, w): the key that each of the window's weights belongs to."""
-        return self._work.windows.places
+        return self._look().windows.places
+
+    def spread(self, near: Array) -> Array:
+        """What belongs to the keys of the windows, (..., q, w), over all keys, (..., q, k); 0 elsewhere."""
+        work = self._look()
+        return cast(work.xp, work.windows.spread(near, 0.0), work.dtype)
 
 
 def attend_local(
@@ -69,15 +84,18 @@ def attend_local(
     value: Any = None,
     *,
     width: int,
+    causal: bool = False,
     centers: Any = None,
+    stay: bool = False,
     gaussian: bool | None = None,
     score: str | ScoreFunction = "scaled_dot",
     normalize: str | Normalizer = "softmax",
     visible: Any = None,
 ) -> LocalAttended:
-    """Attend to the keys at most ``width`` places from each query's centre.
+    """Attend to the keys at most ``width`` places from each query's centre; with ``causal`` to none after it.
 
-    Without ``centers`` query i looks around place i (local-m). With ``centers`` (..., q), real numbers, it looks
+    Without ``centers`` query i looks around place i (local-m, a sliding window); with ``stay`` the queries after the
+    last visible key look around that one. With ``centers`` (..., q), real numbers, each query looks
     around those, and the weights, which sum to 1 inside the window, are multiplied by a Gaussian of
     sigma = width / 2 (local-p, equation 10: they then sum to less than 1) unless ``gaussian`` says otherwise.
     query (..., q, d), key (..., k, d), value (..., k, v), visible (..., q or 1, k).
@@ -93,28 +111,33 @@ def attend_local(
     q, k = widened(arrays["query"]), widened(arrays["key"])
     v = widened(arrays["value"]) if value is not None else k
     _check_shapes(q, k, v)
+    if stay and centers is not None:
+        raise InputError("stay is for windows that move with the queries; with centers, leave it out")
     work = _LocalWork(
         xp,
         dtype,
         query=q,
         key=k,
         value=v,
-        width=check_width(width),
-        centers=_centers(q, k, centers),
+        width=min(check_width(width), _WIDEST),
+        causal=causal,
+        given_centers=None if centers is None else _centers(q, k, centers),
+        stay=stay,
         gaussian=centers is not None if gaussian is None else gaussian,
         score=score_of(score),
         normalize=normalizer_of(normalize),
-        visible=None if visible is None else boolean(visible, "visible", q),
+        visible=None if visible is None else _visible(q, k, boolean(visible, "visible", q)),
     )
-    context = _by_kernel(work) if centers is None else None
-    attended = LocalAttended(
-        cast(xp, work.context if context is None else context, dtype),
-        weights=lambda: cast(xp, work.windows.spread(work.weights, 0.0), dtype),
-        scores=lambda: work.windows.spread(work.scores, -xp.inf),
-        steps=work.steps,
-    )
-    attended._work = work
-    return attended
+    context = _by_kernel(work)
+    if context is None:
+        return LocalAttended(cast(xp, work.context, dtype), lambda: work)
+    still = _unchanged(work)
+
+    def look() -> _LocalWork:
+        still()  # weights looked at late must be those of the context
+        return work
+
+    return LocalAttended(cast(xp, context, dtype), look)
 
 
 @dataclass
@@ -127,15 +150,27 @@ class _LocalWork:
     key: Array
     value: Array
     width: int
-    centers: Array
+    causal: bool
+    given_centers: Array | None
+    stay: bool
     gaussian: bool
     score: ScoreFunction
     normalize: Normalizer
     visible: Array | None
 
     @cached_property
+    def centers(self) -> Array:
+        if self.given_centers is not None:
+            return self.given_centers
+        own = beside(np.arange(self.query.shape[-2]), "centers", self.query)
+        if self.stay:
+            last = visible_lengths(self.key, self.visible)[..., None] - 1
+            own = self.xp.minimum(own, cast(self.xp, self.xp.clip(last, 0, None), own.dtype))
+        return _centers(self.query, self.key, own)
+
+    @cached_property
     def windows(self) -> _Windows:
-        windows = _Windows.around(self.centers, self.width, keys=self.key.shape[-2])
+        windows = _Windows.around(self.centers, self.width, keys=self.key.shape[-2], causal=self.causal)
         if self.visible is not None:
             windows.hide(self.visible)
         return windows
@@ -145,11 +180,12 @@ class _LocalWork:
         near_keys, places = self.windows.pick(self.key), self.windows.places
         if isinstance(self.score, Score):  # Location needs to know where the picked keys stand
             return self.score.at(self.query, near_keys, places)
-        return self.score(self.query[..., None, :], near_keys)[..., 0, :]
+        scores = checked_scores(self.score(self.query[..., None, :], near_keys), self.query[..., None, :], near_keys)
+        return scores[..., 0, :]
 
     @cached_property
     def aligned(self) -> Array:
-        aligned = self.normalize(hide(self.scores, self.windows.inside))
+        aligned = weights_by(self.normalize, hide(self.scores, self.windows.inside))
         return self.xp.where(self.windows.inside, aligned, self.xp.zeros_like(aligned))
 
     @cached_property
@@ -161,10 +197,11 @@ class _LocalWork:
         return self.xp.matmul(self.weights[..., None, :], self.windows.pick(self.value))[..., 0, :]
 
     def steps(self) -> list[Step]:
+        near = f"the keys at most {self.width} {'before' if self.causal else 'from'} the center"
         return [
             Step("query", "given", self.query),
             Step("centers", "the middle of each window", self.centers),
-            Step("positions", f"the keys at most {self.width} from the center", self.windows.places),
+            Step("positions", near, self.windows.places),
             Step("scores", getattr(self.score, "formula", "score(query, key)"), self.scores),
             Step("aligned", "normalized inside the window", self.aligned),
             Step("weights", "aligned * exp(-(s - p)² / 2 sigma²)" if self.gaussian else "aligned", self.weights),
@@ -173,13 +210,18 @@ class _LocalWork:
 
 
 def _by_kernel(work: _LocalWork) -> Array | None:
-    """The context of monotonic windows on torch, from a kernel that copies no keys; None where it does not fit."""
+    """The context of moving windows on torch, from a kernel that copies no keys; None where it does not fit."""
     batches = {tuple(x.shape[:-2]) for x in (work.query, work.key, work.value)}
-    plain = work.visible is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
+    plain = work.given_centers is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
     if not (is_torch_array(work.query) and plain and len(batches) == 1):
         return None
     if not (all_finite(work.xp, work.key) and all_finite(work.xp, work.value)):
         return None  # it masks by adding -inf, which a NaN outside a window survives
+    lengths = None
+    if work.visible is not None:
+        lengths = _lengths_of_padding(work)
+        if lengths is None:
+            return None
     from regard.kernels import window_attention
 
     query, key, score = work.query, work.key, work.score
@@ -188,10 +230,46 @@ def _by_kernel(work: _LocalWork) -> Array | None:
     if not isinstance(score, Dot | ScaledDot | SumOfTanh):
         return None
     same_width(score, query, key)
+    how: dict[str, Any] = {"score": score.name}
     if isinstance(score, SumOfTanh):
-        v = weight("v", score.v, query, (query.shape[-1],), "(hidden,)")
-        return window_attention(query, key, work.value, width=work.width, score="additive", v=v)
-    return window_attention(query, key, work.value, width=work.width, score=score.name)
+        how = {"score": "additive", "v": weight("v", score.v, query, (query.shape[-1],), "(hidden,)")}
+    return window_attention(
+        query, key, work.value, width=work.width, causal=work.causal, lengths=lengths, stay=work.stay, **how
+    )
+
+
+def _lengths_of_padding(work: _LocalWork) -> Array | None:
+    """The lengths that a mask says, one for each sentence of the batch; None if it says anything else."""
+    xp, seen = work.xp, work.visible
+    if seen is None or seen.shape[-2] != 1:
+        return None
+    lengths = visible_lengths(work.key, seen)
+    if int(xp.sum(seen)) != int(xp.sum(xp.broadcast_to(lengths, seen.shape[:-2]))):
+        return None  # some key before the last visible one is hidden
+    return xp.broadcast_to(lengths, work.query.shape[:-2])
+
+
+def _unchanged(work: _LocalWork) -> Callable[[], None]:
+    from regard.kernels.fused import unchanged
+
+    weights = {name: array for name, array in vars(work.score).items() if is_torch_array(array)}
+    return unchanged(query=work.query, key=work.key, value=work.value, visible=work.visible, **weights)
+
+
+def visible_lengths(key: Array, visible: Array | None) -> Array:
+    """How many keys each sentence has, up to the last that any query may see.
+
+    key (..., k, d), visible (..., q or 1, k) -> (...)
+
+    >>> visible_lengths(np.ones((2, 3, 1)), np.array([[[True, True, False]], [[True, False, False]]]))
+    array([2, 1])
+    """
+    xp, keys = array_namespace(key), key.shape[-2]
+    places = to_array(np.arange(1, keys + 1), "places", key)
+    if visible is None:
+        return xp.broadcast_to(places[-1], key.shape[:-2])
+    seen = xp.any(visible, axis=-2) if visible.ndim > 1 else visible
+    return xp.max(xp.where(seen, places, xp.zeros_like(places)), axis=-1)
 
 
 def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
@@ -224,12 +302,34 @@ def _centers(query: Array, key: Array, centers: Any) -> Array:
     xp = array_namespace(query)
     batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})
     wanted = (*batch, query.shape[-2])
-    given = np.arange(query.shape[-2]) if centers is None else centers
-    array = beside(given, "centers", query)
+    array = beside(centers, "centers", query)
+    if not _finite(xp, array):
+        raise InputError("centers must be finite numbers, a place among the keys for each query; there is NaN or inf")
     try:
         return xp.broadcast_to(array, wanted)
     except (ValueError, RuntimeError):
         raise ShapeError(f"centers must be one place for each query, {wanted}; they are {tuple(array.shape)}") from None
+
+
+def _finite(xp: Namespace, array: Array) -> bool:
+    try:
+        return bool(xp.all(xp.isfinite(array)))
+    except TypeError:  # JAX traces: the values are not known
+        return True
+
+
+def _visible(query: Array, key: Array, visible: Array) -> Array:
+    """The mask (..., q or 1, k), checked to broadcast to queries x keys; never larger than it came."""
+    batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})
+    whole, shape = (*batch, query.shape[-2], key.shape[-2]), tuple(visible.shape)
+    try:
+        fits = np.broadcast_shapes(whole, shape) == whole
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(f"visible must broadcast to {whole}: queries x keys; it is {shape}")
+    shape = (1,) * (2 - len(shape)) + shape
+    return array_namespace(visible).broadcast_to(visible, (*shape[:-1], key.shape[-2]))
 
 
 @dataclass
@@ -244,24 +344,20 @@ class _Windows:
     inside: Array
 
     @classmethod
-    def around(cls, centers: Array, width: int, keys: int) -> _Windows:
+    def around(cls, centers: Array, width: int, *, keys: int, causal: bool) -> _Windows:
         xp = array_namespace(centers)
-        first = xp.ceil(centers - width)
-        places = first[..., None] + beside(np.arange(2 * width + 1), "reach", centers)
-        inside = (places >= 0) & (places <= keys - 1) & (places <= centers[..., None] + width)
+        first = xp.clip(xp.ceil(centers - width), 0, keys - 1)
+        last = centers if causal else centers + width
+        slots = min(keys, width + 1 if causal else 2 * width + 1)
+        places = first[..., None] + beside(np.arange(slots), "reach", centers)
+        inside = (places >= centers[..., None] - width) & (places <= last[..., None]) & (places <= keys - 1)
         clipped = cast(xp, xp.clip(places, 0, keys - 1), xp.int64)
         return cls(centers, width, keys, cast(xp, first, xp.int64), clipped, inside)
 
     def hide(self, visible: Array) -> None:
         """Take out what ``visible`` (..., q or 1, k) hides."""
         xp = array_namespace(visible)
-        whole = (*self.places.shape[:-1], self.keys)
-        try:
-            everywhere = xp.broadcast_to(visible, whole)
-        except (ValueError, RuntimeError):
-            raise ShapeError(
-                f"visible must broadcast to {whole}: queries x keys; it is {tuple(visible.shape)}"
-            ) from None
+        everywhere = xp.broadcast_to(visible, (*self.places.shape[:-1], self.keys))
         self.inside = self.inside & xp.take_along_axis(everywhere, self.places, axis=-1)
 
     def pick(self, rows: Array) -> Array:

@@ -13,6 +13,7 @@ A score is called with a query (..., q, d) and a key (..., k, d) and gives (...,
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -218,12 +219,16 @@ class Location(Score):
 
 
 WITHOUT_WEIGHTS: dict[str, Score] = {score.name: score for score in (Dot(), ScaledDot(), Cosine())}
-WITH_WEIGHTS = {
-    "general": "scores.General(W)",
-    "additive": "scores.Additive(W_q, W_k, v)",
-    "concat": "scores.Concat(W, v)",
-    "location": "scores.Location(W)",
-}
+WITH_WEIGHTS: dict[str, type[Score]] = {kind.name: kind for kind in (General, Additive, Concat, Location)}
+
+
+def weights_of(score: str) -> list[str]:
+    """What the weights of a score are called.
+
+    >>> weights_of("additive")
+    ['W_q', 'W_k', 'v']
+    """
+    return list(inspect.signature(WITH_WEIGHTS[score]).parameters)
 
 
 def score_of(score: str | ScoreFunction) -> ScoreFunction:
@@ -233,9 +238,8 @@ def score_of(score: str | ScoreFunction) -> ScoreFunction:
             raise InputError(f"score must be a name or a callable (query, key) -> scores; it is {type(score).__name__}")
         return score
     if score in WITH_WEIGHTS:
-        raise InputError(
-            f"the score {score!r} has weights: pass score={WITH_WEIGHTS[score]}, or train them with regard.nn.Attention"
-        )
+        call = f"scores.{WITH_WEIGHTS[score].__name__}({', '.join(weights_of(score))})"
+        raise InputError(f"the score {score!r} has weights: pass score={call}, or train them with regard.nn.Attention")
     options = {**WITHOUT_WEIGHTS, **dict.fromkeys(WITH_WEIGHTS, WITHOUT_WEIGHTS["dot"])}
     return choose("score", score, options)
 

@@ -40,10 +40,13 @@ def dense_weights(query: Tensor, key: Tensor, v: Tensor | None, score: str, visi
     return weights * visible
 
 
-def visible_keys(q: int, k: int, width: int, causal: bool, lengths: Tensor | None) -> Tensor:
+def visible_keys(q: int, k: int, width: int, causal: bool, lengths: Tensor | None, stay: bool = False) -> Tensor:
     seen = torch.from_numpy(masks.window(q, width, k, causal=causal))
     if lengths is None:
-        return seen
+        lengths = torch.tensor(k)
+    if stay:  # the windows of all queries as large as there are keys; those of the last key are repeated
+        whole = torch.from_numpy(masks.window(k, width, k, causal=causal))
+        seen = whole[torch.minimum(torch.arange(q), (lengths[..., None] - 1).clamp(min=0))]
     return seen & (torch.arange(k) < lengths[..., None, None])
 
 
@@ -54,6 +57,7 @@ def gradients(context: Tensor, of: list[Tensor]) -> tuple[Tensor, ...]:
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("stay", [False, True])
 @given(
     q=st.integers(1, 40),
     k=st.integers(1, 40),
@@ -61,15 +65,16 @@ def gradients(context: Tensor, of: list[Tensor]) -> tuple[Tensor, ...]:
     lengths=st.one_of(st.none(), st.tuples(st.integers(0, 40), st.integers(0, 40))),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_equals_attention_with_the_mask(
-    score: str, causal: bool, q: int, k: int, width: int, lengths: tuple[int, int] | None, seed: int
+    score: str, causal: bool, stay: bool, q: int, k: int, width: int, lengths: tuple[int, int] | None, seed: int
 ) -> None:
     query, key, value, v = inputs((2, 3), q, k, seed=seed)
     ends = None if lengths is None else torch.tensor(lengths).clamp(max=k)
     extra: dict[str, Any] = {"v": v} if score == "additive" else {}
-    context = window_attention(query, key, value, width=width, causal=causal, score=score, lengths=ends, **extra)
-    visible = visible_keys(q, k, width, causal, None if ends is None else ends[:, None])
+    options: dict[str, Any] = {"width": width, "causal": causal, "score": score, "lengths": ends, "stay": stay}
+    context = window_attention(query, key, value, **options, **extra)
+    visible = visible_keys(q, k, width, causal, None if ends is None else ends[:, None], stay)
     expected = dense_weights(query, key, v, score, visible) @ value
     torch.testing.assert_close(context, expected)
     tensors = [query, key, value, *extra.values()]
@@ -195,6 +200,17 @@ def test_nothing_in_nothing_out(shape: tuple[tuple[int, ...], int, int]) -> None
     context = window_attention(query, key, value, width=2)
     assert context.shape == (*shape[0], shape[1], 3)
     assert (context == 0).all()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_window_wider_than_anything_costs_no_more(causal: bool) -> None:
+    query, key, value, _ = inputs((2,), 6, 9)
+    torch.testing.assert_close(
+        window_attention(query, key, value, width=10**15, causal=causal),
+        window_attention(query, key, value, width=9, causal=causal),
+    )
+    wide, close = (window_weights(query, key, width=width, causal=causal) for width in (12, 9))
+    torch.testing.assert_close(wide, torch.nn.functional.pad(close, (3, 0 if causal else 3)))
 
 
 def test_second_order_is_refused_in_words() -> None:

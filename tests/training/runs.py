@@ -49,8 +49,13 @@ def write_config(path, values):
     return path
 
 
-def toy(*arguments, processes=1, restarts=0, **environment):
+def toy(*arguments, **options):
     """Run the toy task as a command."""
+    return start("tests.training.toy_task", *arguments, **options)
+
+
+def start(module, *arguments, processes=1, restarts=0, **environment):
+    """Run a module as a command, by torchrun where there are several processes."""
     command = [sys.executable]
     if processes > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
@@ -58,7 +63,7 @@ def toy(*arguments, processes=1, restarts=0, **environment):
         environment = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", **environment}
     variables = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **environment}
     return subprocess.run(
-        [*command, "-m", "tests.training.toy_task", *map(str, arguments)],
+        [*command, "-m", module, *map(str, arguments)],
         env=variables,
         capture_output=True,
         text=True,

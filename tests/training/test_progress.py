@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
+import signal
 import subprocess
 import sys
 
 from regard.training.progress import Lines, Silent, progress
+from regard.training.signals import Signals
 from regard.training.task import Validation
 from tests.training.runs import ROOT, write_config
 from tests.training.toy_task import settings
@@ -24,6 +27,22 @@ def test_lines_tell_loss_speed_and_time_left(capsys, monkeypatch):
     lines.step(0.6, VALUES)
     lines.step(0.6, VALUES)  # too soon for another line
     assert capsys.readouterr().err == " 60.0%  epoch 2  update 30  loss 1.500  200 tokens/s  1:20 left\n"
+
+
+def test_what_a_signal_says_can_come_while_something_is_written(capfd, monkeypatch):
+    class Busy(io.TextIOWrapper):
+        """As Python's stderr is inside a handler that interrupted a write."""
+
+        def write(self, _):
+            raise RuntimeError("reentrant call")
+
+    monkeypatch.setattr(sys, "stderr", Busy(io.BytesIO()))
+    with Signals(Lines().at_once) as signals:
+        signal.raise_signal(signal.SIGTERM)
+    assert signals.stop
+    assert "stopping after this update" in capfd.readouterr().err
+    Silent().at_once("nothing")
+    assert capfd.readouterr().err == ""
 
 
 def test_a_validation_is_told_with_its_samples(capsys):

@@ -11,7 +11,7 @@ import torch
 from regard.errors import CheckpointError, TrainingError
 from regard.training import checkpoint, train
 from regard.training.checkpoint import Checkpoints, State
-from regard.training.directory import RunDirectory
+from regard.training.directory import Log, RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
 from tests.training.toy_task import settings
 
@@ -193,6 +193,15 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(whole, tmp_pa
     monkeypatch.undo()
     train(settings(run), resume=True)
     assert_same_run(run, whole)
+
+
+def test_a_log_that_cannot_be_brought_to_the_disk_is_told_with_the_checkpoint(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Log, "sync", full)
+    with pytest.raises(CheckpointError, match=r"cannot be written: .*No space left.*Make room"):
+        train(settings(tmp_path / "run"))
 
 
 def test_the_same_update_can_be_saved_again_without_a_moment_of_none(tmp_path):

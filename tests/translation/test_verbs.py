@@ -25,6 +25,15 @@ def test_translate_words_and_json(toy_run, tmp_path):
     assert len(both) == 4
 
 
+def test_translate_prints_the_map_when_asked(toy_run):
+    printed = regard("translate", SENTENCE, "--model", str(toy_run), "--map").splitlines()
+    assert printed[0] == TRANSLATION
+    rows = [line.split() for line in printed[1:] if "." in line]
+    assert [row[0] for row in rows] == TRANSLATION.split()
+    assert all(0.9 < sum(map(float, row[1:])) < 1.1 for row in rows)
+    assert regard("translate", SENTENCE, "--model", str(toy_run)).splitlines() == [TRANSLATION]
+
+
 def test_translate_streams_stdin(toy_run):
     words = [sys.executable, "-m", "regard", "translate", "--model", str(toy_run), "--beam", "1"]
     text = f"{SENTENCE}\n\n{SENTENCE}\n".encode()
@@ -36,6 +45,18 @@ def test_translate_streams_stdin(toy_run):
     assert b"regard: stdin:2: not UTF-8 at byte 1" in bad.stderr
 
 
+def test_the_mark_some_editors_put_first_is_no_part_of_the_text(toy_run):
+    words = [sys.executable, "-m", "regard", "translate", "--model", str(toy_run), "--beam", "1", "--json"]
+    done = subprocess.run(words, input=b"\xef\xbb\xbf" + SENTENCE.encode(), capture_output=True, check=True)
+    assert json.loads(done.stdout)["source"] == SENTENCE
+
+
+def test_nothing_to_align_is_said(toy_run, tmp_path):
+    (tmp_path / "empty.tsv").write_text("")
+    said = regard("align", str(toy_run), str(tmp_path / "empty.tsv"), code=2)
+    assert "empty.tsv holds no pairs; there is nothing to align" in said
+
+
 def test_evaluate_two_models_by_length(toy_run, blind_run, tmp_path):
     dev = toy_run.parent / "dev.tsv"
     words = ["evaluate", str(toy_run), str(blind_run), str(dev), "--beam", "1"]
@@ -45,6 +66,7 @@ def test_evaluate_two_models_by_length(toy_run, blind_run, tmp_path):
     assert lines[0]["by_length"][0]["sentences"] == 100
     table = regard(*words, "--by-length", "--plot", str(tmp_path / "curve.svg"))
     assert "1-10" in table
+    assert "██" in table  # the curve is seen without a picture
     assert "tok:13a" in table
     assert (tmp_path / "curve.svg").exists()
 
@@ -84,6 +106,8 @@ def test_align_prints_pharaoh_and_the_error_rate(toy_run, tmp_path):
         (["translate", "a cat", "--model", "nowhere"], "no model is called 'nowhere'"),
         (["translate", "a cat", "b", "--plot", "x.png"], "--plot draws one sentence; 2 given"),
         (["translate", "a cat", "--plot", "x.bmp"], "a figure's name ends in"),
+        (["translate", "a cat", "--plot", "x" * 300 + ".png"], "File name too long"),
+        (["translate", "a cat", "--map", "--json"], "--json holds the weights already"),
         (["evaluate", "only-one"], "needs a model and data"),
         (["evaluate", "nowhere", "missing.tsv"], "there is no corpus file missing.tsv"),
         (["align", "nowhere", "missing.tsv"], "there is no corpus file missing.tsv"),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.captioning.model_config import CaptionModelConfig
-from regard.decoding import PAD
+from regard.marks import PAD
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.reinforce import Drawn, Reinforce

@@ -18,13 +18,14 @@ from regard.captioning.evaluation import caption_scores
 from regard.captioning.features import Features, features_of
 from regard.captioning.model import CaptionModel, Grid, build_model
 from regard.captioning.wording import plain
-from regard.decoding import BOS, PAD, Hypothesis, search
+from regard.decoding import Hypothesis, search
 from regard.errors import DataError, InputError
+from regard.marks import BOS, PAD, UNK
 from regard.normalizers import Sampled
 from regard.training.files import write_bytes
 from regard.training.order import Order
 from regard.training.task import Validation
-from regard.translation.vocabulary import UNK, Vocabulary
+from regard.translation.vocabulary import Vocabulary
 
 BATCH = 64
 LONGEST = 40  # words of a caption

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import sys
@@ -13,16 +12,10 @@ import numpy as np
 from cyclopts import Parameter
 
 import regard
-from regard import masks, scores
+from regard import masks
 from regard.cli.numbers import read_numbers
 from regard.errors import InputError, choose
-
-WITH_WEIGHTS = {
-    "general": scores.General,
-    "additive": scores.Additive,
-    "concat": scores.Concat,
-    "location": scores.Location,
-}
+from regard.scores import WITH_WEIGHTS, weights_of
 
 NUMBERS = Parameter(allow_leading_hyphen=True)  # "-1 2" is a vector, not an option
 
@@ -65,7 +58,7 @@ def attend(
     json_
         Print one JSON object instead of tables (an infinite number is null).
     plot
-        Write the steps as a figure: .png, .svg or .pdf.
+        Write the steps as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     asked, looked_at = read_numbers(query, "query"), np.atleast_2d(read_numbers(keys, "keys"))
     attended = regard.attend(
@@ -78,9 +71,9 @@ def attend(
     )
     steps = attended.steps()
     if plot is not None:
-        from regard.show.figures import plot_steps
+        from regard.show.html import is_html
 
-        plot_steps(steps, plot)
+        (attended.html if is_html(plot) else attended.plot)(plot)
     if json_:
         shown = [{"name": step.name, "formula": step.formula, "value": _plain(step.value.tolist())} for step in steps]
         result = {name: _plain(getattr(attended, name).tolist()) for name in ("scores", "weights", "context")}
@@ -110,19 +103,20 @@ def _score(name: str, given: list[str]) -> Any:
                 f"the score {name!r} has no weights; leave --weight out, or choose {', '.join(WITH_WEIGHTS)}"
             )
         return name
-    kind = WITH_WEIGHTS[name]
-    wanted = list(inspect.signature(kind).parameters)
+    wanted = weights_of(name)
     weights: dict[str, np.ndarray] = {}
     for item in given:
         key, equals, text = item.partition("=")
         if not equals:
             raise InputError(f"--weight {item!r} must be NAME=NUMBERS, as in W='1 0; 0 1'")
         choose(f"weight of {name}", key, dict.fromkeys(wanted))
+        if key in weights:
+            raise InputError(f"--weight {key} is given twice; give it once")
         table = read_numbers(text, key)
         weights[key] = table if key == "v" else np.atleast_2d(table)
     if missing := [key for key in wanted if key not in weights]:
         raise InputError(f"the score {name!r} needs --weight {' and '.join(f'{key}=…' for key in missing)}")
-    return kind(**weights)
+    return WITH_WEIGHTS[name](**weights)
 
 
 def _mask(visible: str | None, causal: bool, query: np.ndarray, keys: np.ndarray) -> np.ndarray | None:

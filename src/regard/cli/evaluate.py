@@ -16,6 +16,8 @@ from rich.table import Table
 
 from regard.errors import InputError
 
+BAR = 20  # characters
+
 if TYPE_CHECKING:
     from regard.captioning.report import CaptionEvaluation
     from regard.translation.evaluation import Evaluation
@@ -151,14 +153,34 @@ def _show(found: dict[str, Evaluation], by_length: bool) -> None:
         table.add_row(name, str(e.sentences), f"{e.bleu:.2f}", f"{e.chrf:.2f}", f"{e.loss:.4f}")
     console.print(table)
     if by_length:
-        lengths = sorted({(b.first, b.last, b.sentences) for e in found.values() for b in e.buckets})
-        table = Table("words", "sentences", *(f"BLEU {name}" for name in found))
-        for first, last, count in lengths:
-            scores = ({b.first: b.bleu for b in e.buckets}[first] for e in found.values())
-            table.add_row(f"{first}-{last}", str(count), *(f"{score:.2f}" for score in scores))
-        console.print(table)
+        console.print(_by_length(found))
     for name, signature in next(iter(found.values())).signatures.items():
         console.print(f"{name}: {signature}", soft_wrap=True, highlight=False)
+
+
+def _by_length(found: dict[str, Evaluation]) -> Table:
+    """BLEU in each range of lengths with a bar for it, so that the curve is seen without a picture."""
+    table = Table("words", "sentences", *(f"BLEU {name}" for name in found))
+    ranges: dict[tuple[int, int], int] = {}
+    for evaluation in found.values():
+        for bucket in evaluation.buckets:
+            place = bucket.first, bucket.last
+            ranges[place] = max(ranges.get(place, 0), bucket.sentences)
+    scores = [{bucket.first: bucket.bleu for bucket in evaluation.buckets} for evaluation in found.values()]
+    for (first, last), sentences in sorted(ranges.items()):
+        bars = (_bar(by_first[first]) if first in by_first else "" for by_first in scores)
+        table.add_row(f"{first}-{last}", str(sentences), *bars)
+    return table
+
+
+def _bar(bleu: float) -> str:
+    """The score and a bar of up to 20 blocks.
+
+    >>> _bar(51.25)
+    ' 51.25 ██████████▎'
+    """
+    eighths = round(bleu / 100 * BAR * 8)
+    return f"{bleu:6.2f} " + "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _show_captioners(found: dict[str, CaptionEvaluation]) -> None:

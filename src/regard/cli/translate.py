@@ -21,6 +21,7 @@ def translate(
     alpha: float = 1.0,
     max_length: int | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    map_: Annotated[bool | None, Parameter(name="--map", negative="--no-map")] = None,
     plot: Path | None = None,
 ) -> None:
     """Translate sentences; stdin, a sentence a line, when none are given.
@@ -41,17 +42,24 @@ def translate(
         The longest translation, in pieces of words; twice the source's length and ten when left out.
     json_
         Print a JSON object a line, with the words, the weights and the score.
+    map_
+        Print where each word looked below each translation; in a terminal this is done unless --no-map is given.
     plot
-        Write the map of the (single) sentence as a figure: .png, .svg or .pdf.
+        Write the map of the (single) sentence as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     if plot is not None:
         from regard.show.figures import checked_path
+        from regard.show.html import checked_html_path, is_html
 
-        checked_path(plot)
+        (checked_html_path if is_html(plot) else checked_path)(plot)
         if len(text) != 1:
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator
 
+    if map_ and json_:
+        raise InputError("--json holds the weights already; leave --map out")
+    if map_ is None:
+        map_ = not json_ and sys.stdout.isatty()
     if not text and sys.stdin is None:
         raise InputError("there is no text to translate: give sentences as arguments, or on stdin")
     translator = Translator.load(model)
@@ -62,14 +70,19 @@ def translate(
             sys.stdout.write(json.dumps(found.to_json(), ensure_ascii=False) + "\n")
         else:
             sys.stdout.write("\n".join([found.text, *(other.text for other in found.alternatives)]) + "\n")
+        if map_ and found.weights is not None and found.weights.size:
+            found.show()
+            sys.stdout.write("\n")
         sys.stdout.flush()
         if plot is not None:
-            found.plot(plot)
+            (found.html if is_html(plot) else found.plot)(plot)
             sys.stderr.write(f"wrote {plot}\n")
 
 
 def _stdin_lines() -> Iterator[str]:
     for number, line in enumerate(sys.stdin.buffer, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")  # the mark some editors put first
         try:
             yield line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:

@@ -34,20 +34,22 @@ def window_attention(
     score: str = "scaled_dot",
     v: Tensor | None = None,
     lengths: Tensor | None = None,
+    stay: bool = False,
 ) -> Tensor:
     """The context of attention inside a window: (..., q, d) (..., k, d) (..., k, e) -> (..., q, e).
 
     Query i sees key j where |i - j| <= ``width``, with ``causal`` only j <= i: the mask ``masks.window``. ``score``
     is "dot", "scaled_dot", or "additive" with its ``v`` (d,), query and key being projected already.
-    ``lengths``, of the leading sizes or of the first few of them, hides the keys from there on. A query that sees
-    nothing gets zeros. Has first-order gradients; time and memory grow with q * width.
+    ``lengths``, of the leading sizes or of the first few of them, hides the keys from there on. With ``stay`` the
+    queries after the last key look around that one. A query that sees nothing gets zeros.
+    Has first-order gradients; time and memory grow with q * width.
 
     >>> import torch
     >>> value = torch.tensor([[1.0], [2.0], [4.0], [8.0]])
     >>> window_attention(torch.zeros(4, 1), torch.zeros(4, 1), value, width=1, causal=True).mT
     tensor([[1.0000, 1.5000, 3.0000, 6.0000]])
     """
-    plan = _plan(query, key, value, width=width, causal=causal, score=score, v=v, lengths=lengths)
+    plan = _plan(query, key, value, width=width, causal=causal, score=score, v=v, lengths=lengths, stay=stay)
     rows = [_rows(x) for x in (query, key, value)]
     context: Tensor = _WindowAttention.apply(*rows, v, plan)  # type: ignore[no-untyped-call]
     return context.reshape(*query.shape[:-1], value.shape[-1])
@@ -86,7 +88,8 @@ def window_weights(
         r, blocks, q, w = wide.shape
         cut = wide.as_strided((r, blocks, q, band), (blocks * q * w, q * w, w + 1, 1))
         out[piece.rows, piece.first_query : piece.first_query + blocks * q] = cut.reshape(r, blocks * q, band)
-    return out.reshape(*query.shape[:-1], band)
+    farther = width - plan.before  # where no key is
+    return F.pad(out, (farther, 0 if causal else farther)).reshape(*query.shape[:-1], -1)
 
 
 def _rows(tensor: Tensor) -> Tensor:
@@ -150,6 +153,7 @@ class _Plan:
     like: Tensor  # an empty tensor of the dtype and device of the numbers
     depth: int  # the width of keys or values, the larger
     same_width: bool
+    stay: bool  # whether queries after the last key look around it
 
     def pieces(self, most: float) -> Iterator[_Piece]:
         """Cut so that about ``most`` numbers are held for a piece: its maps, or what its blocks see in common."""
@@ -160,18 +164,30 @@ class _Plan:
             yield from self._pieces(rows, length, most / max(count, 1))
 
     def _pieces(self, rows: Tensor | slice, length: int, most: float) -> Iterator[_Piece]:
-        end = min(self.queries, length + self.before) if length else 0  # queries from there on see nothing
+        after_last = 0 if self.stay else self.before
+        end = min(self.queries, length + after_last) if length else 0  # queries from there on see no new keys
         first, span = min(self.before, end), self.block + self.before + self.after
         # whole blocks whose stretch lies between the first and the last key
         inside = max(0, min(end, length - self.after) - first) // self.block
         yield from self._edge(rows, 0, first, length, most)
         at_once = int(max(1, min(inside, most // (span * max(self.block, self.depth)))))
-        hidden = self._hidden(self.block, span, self.before)
+        hidden = self._hidden(self.block, span, self.before) if inside else self.like
         for done in range(0, inside, at_once):
             blocks = min(at_once, inside - done)
             start = first + done * self.block
             yield _Piece(rows, start, start - self.before, blocks, self.block, span, hidden)
         yield from self._edge(rows, first + inside * self.block, end, length, most)
+        if self.stay and length:
+            yield from self._staying(rows, end, length, most)
+
+    def _staying(self, rows: Tensor | slice, first: int, length: int, most: float) -> Iterator[_Piece]:
+        """The queries after the last key: all see what its own window holds."""
+        left = max(0, length - 1 - self.before)
+        size = int(max(1, min(self.queries - first, most // (length - left))))
+        for start in range(first, self.queries, size):
+            stop = min(start + size, self.queries)
+            seen = self.like.new_zeros(stop - start, length - left)
+            yield _Piece(rows, start, left, 1, stop - start, length - left, seen)
 
     def _edge(self, rows: Tensor | slice, first: int, end: int, length: int, most: float) -> Iterator[_Piece]:
         """Queries whose windows reach beyond the first or last key, as single blocks."""
@@ -256,11 +272,12 @@ def _plan(
     score: str,
     v: Tensor | None,
     lengths: Tensor | None,
+    stay: bool = False,
 ) -> _Plan:
     power = choose("window score", score, _SCORES)
     _check(query, key, value, v, score)
-    width = check_width(width)
     batch, k = query.shape[:-2], key.shape[-2]
+    width = min(check_width(width), max(query.shape[-2], k, 1))  # there is no key farther away
     return _Plan(
         queries=query.shape[-2],
         before=width,
@@ -271,6 +288,7 @@ def _plan(
         like=query.new_empty(0),
         depth=max(query.shape[-1], value.shape[-1]),
         same_width=query.shape[-1] == value.shape[-1],
+        stay=stay,
     )
 
 

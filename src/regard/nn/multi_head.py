@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import Array, check_sizes
 from regard.attention import Attended, attend
-from regard.errors import InputError, ShapeError
+from regard.errors import InputError
+from regard.local import LocalAttended, attend_local
+from regard.nn.checks import check_rows, check_share
 from regard.nn.scores import TrainableScore, trainable_score
-from regard.normalizers import NORMALIZERS
+from regard.nn.windows import check_sliding, refuse_bias
+from regard.normalizers import NORMALIZERS, Normalizer
 from regard.scores import Step
 
 
@@ -16,6 +22,10 @@ class MultiHeadAttention(nn.Module):
     """Each head attends in its own projection of width dim / heads; their contexts are joined and projected.
 
     The heads share the weights of a score that has some; their projections make them differ.
+
+    window   how many places to each side of its own a query sees, None for all; time and memory then grow with
+             q * window
+    causal   with a window: only those up to its own
 
     >>> import torch
     >>> layer = regard.nn.MultiHeadAttention(8, heads=2)
@@ -25,14 +35,24 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, heads: int, *, score: str | TrainableScore = "scaled_dot", dropout: float = 0.0
+        self,
+        dim: int,
+        heads: int,
+        *,
+        score: str | TrainableScore = "scaled_dot",
+        dropout: float = 0.0,
+        window: int | None = None,
+        causal: bool = False,
     ) -> None:
         super().__init__()
-        if heads < 1 or dim % heads:
+        check_sizes(dim=dim, heads=heads)
+        check_share(dropout=dropout)
+        if dim % heads:
             raise InputError(
                 f"dim must divide into heads of equal width: {dim} / {heads} does not. Change one of them."
             )
         self.dim, self.heads = dim, heads
+        self.window, self.causal = check_sliding(window, causal), causal
         self.W_q, self.W_k, self.W_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
         self.W_o = nn.Linear(dim, dim)
         self.score = trainable_score(score, dim // heads, dim // heads)
@@ -78,9 +98,7 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        for name, tensor in (("query", query), ("key", key), ("value", value)):
-            if tensor.ndim < 2 or tensor.shape[-1] != self.dim:
-                raise ShapeError(f"{name} must be (..., rows, {self.dim}); it is {tuple(tensor.shape)}")
+        check_rows(self, self.dim, query=query, key=key, value=value)
         return self.attend_heads(
             self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value)), visible, bias
         )
@@ -101,15 +119,7 @@ class MultiHeadAttention(nn.Module):
             return dropped
 
         drops = self.training and self.dropout.p > 0
-        inner = attend(
-            self.score.project_query(query),
-            self.score.project_key(key),
-            value,
-            score=self.score.comparison(),
-            normalize=softmax_then_dropout if drops else "softmax",
-            visible=visible,
-            bias=bias,
-        )
+        inner = self._attend(query, key, value, softmax_then_dropout if drops else "softmax", visible, bias)
         joined = inner.context.transpose(-2, -3).flatten(-2)
         output: Tensor = self.W_o(joined)
 
@@ -120,9 +130,25 @@ class MultiHeadAttention(nn.Module):
                 Step("output", "W_o joined + b_o", output),
             ]
 
-        return Attended(
-            output,
-            weights=lambda: before_dropout[0] if drops else inner.weights,
-            scores=lambda: inner.scores,
-            steps=steps,
-        )
+        def weights() -> Array:
+            if not drops:
+                return inner.weights
+            return inner.spread(before_dropout[0]) if isinstance(inner, LocalAttended) else before_dropout[0]
+
+        return Attended(output, weights=weights, scores=lambda: inner.scores, steps=steps)
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        normalize: str | Normalizer,
+        visible: Tensor | None,
+        bias: Tensor | None,
+    ) -> Attended:
+        query, key = self.score.project_query(query), self.score.project_key(key)
+        how: dict[str, Any] = {"score": self.score.comparison(), "normalize": normalize, "visible": visible}
+        if self.window is None:
+            return attend(query, key, value, bias=bias, **how)
+        refuse_bias(bias)
+        return attend_local(query, key, value, width=self.window, causal=self.causal, **how)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.attention import Attended, attend
-from regard.errors import ShapeError
+from regard.local import attend_local
+from regard.nn.checks import check_rows
 from regard.nn.scores import TrainableScore, trainable_score
+from regard.nn.windows import check_sliding, refuse_bias
 
 
 class SelfAttention(nn.Module):
     """Queries, keys and values projected from the same inputs: x (..., n, dim) -> context (..., n, dim).
+
+    window   how many places to each side an input sees, None for all; time and memory then grow with n * window
+    causal   with a window: only those before it, and itself
 
     >>> import torch
     >>> layer = regard.nn.SelfAttention(4)
@@ -18,22 +24,29 @@ class SelfAttention(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    def __init__(self, dim: int, *, score: str | TrainableScore = "scaled_dot") -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        score: str | TrainableScore = "scaled_dot",
+        window: int | None = None,
+        causal: bool = False,
+    ) -> None:
         super().__init__()
+        check_sizes(dim=dim)
         self.dim = dim
+        self.window, self.causal = check_sliding(window, causal), causal
         self.W_q = nn.Linear(dim, dim, bias=False)
         self.W_k = nn.Linear(dim, dim, bias=False)
         self.W_v = nn.Linear(dim, dim, bias=False)
         self.score = trainable_score(score, dim, dim)
 
     def forward(self, inputs: Tensor, *, visible: Tensor | None = None, bias: Tensor | None = None) -> Attended:
-        if inputs.ndim < 2 or inputs.shape[-1] != self.dim:
-            raise ShapeError(f"inputs must be (..., n, {self.dim}); they are {tuple(inputs.shape)}")
-        return attend(
-            self.score.project_query(self.W_q(inputs)),
-            self.score.project_key(self.W_k(inputs)),
-            self.W_v(inputs),
-            score=self.score.comparison(),
-            visible=visible,
-            bias=bias,
-        )
+        check_rows(self, self.dim, inputs=inputs)
+        query = self.score.project_query(self.W_q(inputs))
+        key = self.score.project_key(self.W_k(inputs))
+        value, score = self.W_v(inputs), self.score.comparison()
+        if self.window is None:
+            return attend(query, key, value, score=score, visible=visible, bias=bias)
+        refuse_bias(bias)
+        return attend_local(query, key, value, width=self.window, causal=self.causal, score=score, visible=visible)

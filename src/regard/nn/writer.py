@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.decoding import PAD, Stepped
+from regard.decoding import Stepped
 from regard.errors import InputError
+from regard.marks import PAD
 from regard.nn.output import Output
 from regard.training.loss import Loss
 

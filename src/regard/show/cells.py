@@ -13,7 +13,9 @@ from regard.scores import Step
 
 def as_table(value: Any, name: str) -> np.ndarray:
     """A vector as one row, a matrix as it is; more dimensions cannot be shown on paper."""
-    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, dtype=float)
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().double()  # also from bfloat16, which NumPy does not know
+    array = np.asarray(value, dtype=float)
     if array.ndim > 2:
         raise ShapeError(
             f"one table is shown at a time: {name} {array.shape} has {array.ndim} dimensions. "
@@ -42,14 +44,32 @@ def one_by_one(steps: Iterable[Step]) -> list[Step]:
 def short(number: float) -> str:
     """Four decimals, or the power of ten where that would say little.
 
-    >>> [short(x) for x in (927.0, 0.11920292, 7.94715151e-232, 0.0, float("-inf"))]
+    >>> [short(x) for x in (927.0, 0.11920292, 7.94715151e-232, -0.0, float("-inf"))]
     ['927', '0.1192', '7.9e-232', '0', '-∞']
     """
+    if np.isnan(number):
+        return "NaN"
     if np.isinf(number):
         return "∞" if number > 0 else "-∞"
     if number and not 1e-3 <= abs(number) < 1e6:
         return f"{number:.1e}"
-    return f"{number:.4f}".rstrip("0").rstrip(".")
+    return f"{number + 0.0:.4f}".rstrip("0").rstrip(".")  # + 0.0: there is no "-0"
+
+
+def share(weight: float) -> str:
+    """A weight in hundredths; what rounds to none is left out.
+
+    >>> [share(weight) for weight in (1.0, 0.874, 0.004, float("nan"))]
+    ['1', '.87', '', '?']
+    """
+    if not np.isfinite(weight):
+        return "?"
+    if abs(weight) < 0.005:
+        return ""
+    hundredths = f"{weight:.2f}"
+    if hundredths == "1.00":
+        return "1"
+    return f"{'-' if weight < 0 else ''}.{hundredths[-2:]}" if abs(weight) < 0.995 else hundredths
 
 
 def shades(table: np.ndarray) -> np.ndarray:

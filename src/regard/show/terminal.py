@@ -1,40 +1,63 @@
-"""Steps of a computation as coloured tables in the terminal."""
+"""What was computed, in the terminal: steps as coloured tables of numbers, translations with their maps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from regard.scores import Step
+from regard.show.blocks import TerminalMap, ink_and_colour
 from regard.show.cells import as_table, one_by_one, shades, short
 
-# From cividis: even steps for every eye, the last ones dark enough for white on the first and black on the last.
-COLOURS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
+__all__ = ["TerminalMap", "print_steps", "table_of"]
 
 
 def print_steps(steps: Iterable[Step], console: Console) -> None:
-    """Each step under its name and formula."""
+    """Each step under its name and formula; a table too wide for the terminal goes on below."""
     for step in one_by_one(steps):
         heading = Text.assemble((step.name, "bold"), "  ", (step.formula, "dim"))
-        console.print(Group(heading, Padding(table_of(step), (0, 0, 1, 2), expand=False)))
+        numbers = as_table(step.value, step.name)
+        parts = list(_parts(numbers, console.width - 2))
+        shade = shades(numbers)
+        console.print(heading)
+        for part in parts:
+            place = Text(f"  columns {part.start + 1} to {min(part.stop, numbers.shape[1])}", style="dim")
+            table = Padding(_table(numbers[:, part], shade[:, part]), (0, 0, 0, 2), expand=False)
+            console.print(Group(place, table) if len(parts) > 1 else table)
+        console.print()
 
 
 def table_of(step: Step) -> Table:
     """The numbers of one step, each on a colour for its size."""
     numbers = as_table(step.value, step.name)
+    return _table(numbers, shades(numbers))
+
+
+def _table(numbers: np.ndarray, shade: np.ndarray) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 0))
     for _ in range(numbers.shape[1]):
         table.add_column(justify="right", no_wrap=True)
-    for row, row_shades in zip(numbers, shades(numbers), strict=True):
-        table.add_row(*(_cell(number, shade) for number, shade in zip(row, row_shades, strict=True)))
+    for row, row_shades in zip(numbers, shade, strict=True):
+        cells: Sequence[Text] = [
+            Text(f" {short(number)} ", style=ink_and_colour(place))
+            for number, place in zip(row, row_shades, strict=True)
+        ]
+        table.add_row(*cells)
     return table
 
 
-def _cell(number: float, shade: float) -> Text:
-    place = round(shade * (len(COLOURS) - 1))
-    ink = "black" if place > 5 else "white"
-    return Text(f" {short(number)} ", style=f"{ink} on {COLOURS[place]}")
+def _parts(numbers: np.ndarray, width: int) -> Iterator[slice]:
+    """Runs of columns that fit side by side, at least one in each."""
+    start, taken = 0, 0
+    for column in range(numbers.shape[1]):
+        wide = max((len(short(number)) for number in numbers[:, column]), default=0) + 2
+        if column > start and taken + wide > width:
+            yield slice(start, column)
+            start, taken = column, 0
+        taken += wide
+    yield slice(start, numbers.shape[1])

@@ -285,9 +285,9 @@ class Trainer:
 
     def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
         validated = [entry["update"] for entry in self.state.history]
-        if self.log:
-            self.state = replace(self.state, log_bytes=self.log.sync())
         try:
+            if self.log:
+                self.state = replace(self.state, log_bytes=self.log.sync())
             self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
             self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
         except (OSError, SafetensorError) as error:

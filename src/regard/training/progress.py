@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import time
 from typing import Any
@@ -14,6 +16,7 @@ from regard.training.task import Validation
 
 _LINE_EVERY = 10.0  # seconds between plain lines
 _BAR_EVERY = 0.2
+_STDERR = 2  # its file descriptor
 
 
 class Silent:
@@ -24,6 +27,9 @@ class Silent:
 
     def message(self, text: str) -> None:
         """A line for people."""
+
+    def at_once(self, text: str) -> None:
+        """A line from inside a signal handler, whatever was being written when the signal came."""
 
     def step(self, done: float, values: dict[str, Any]) -> None:
         """An update was made; ``done`` is the share of the training that is over."""
@@ -49,6 +55,10 @@ class Lines(Silent):
     def message(self, text: str) -> None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+    def at_once(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # a stream of Python's would refuse to be entered a second time
+            os.write(_STDERR, f"\n{text}\n".encode())
 
     def step(self, done: float, values: dict[str, Any]) -> None:
         self._tokens += values["tokens"]

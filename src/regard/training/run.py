@@ -76,7 +76,7 @@ class _Run:
         state = self._open(resume=resume)
         trainer = self._trainer(state)
         try:
-            with Signals(self.show.message) as signals:
+            with Signals(self.show.at_once) as signals:
                 state = trainer.run(signals)
         finally:
             if trainer.log:

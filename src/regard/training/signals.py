@@ -12,6 +12,7 @@ from typing import Any
 class Signals:
     """While entered, the first signal asks the loop to stop; a second one stops at once.
 
+    ``tell`` is called inside the signal's handler.
     Only the main thread can take signals; in another one, nothing changes.
     """
 

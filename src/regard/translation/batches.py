@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.marks import BOS, EOS
 from regard.training.order import Rows, Section
 from regard.translation.encoded import EncodedCorpus
-from regard.translation.vocabulary import BOS, EOS
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
@@ -55,10 +56,7 @@ def evaluate(
     alpha: float = 1.0,
     report: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
-    """Translate the sources and compare with the references; ``report`` hears how many are done.
-
-    References are taken as they are, lowered where the model writes lower case only.
-    """
+    """Translate the sources and compare with the references; ``report`` hears how many are done."""
     if not pairs:
         raise DataError("there are no pairs to evaluate on")
     longest_first = sorted(range(len(pairs)), key=lambda i: -len(pairs[i].source))
@@ -70,8 +68,7 @@ def evaluate(
         ):
             found[row] = translation.text
         report(min(start + BATCH, len(pairs)))
-    lowered = translator.config.vocabulary.lowercase
-    references = [pair.target.lower() if lowered else pair.target for pair in pairs]
+    references = references_of(pairs, lowercase=translator.config.vocabulary.lowercase)
     bleu, chrf = BLEU(), CHRF()
     scores = bleu.corpus_score(found, [references]).score, chrf.corpus_score(found, [references]).score
     return Evaluation(
@@ -82,6 +79,11 @@ def evaluate(
         translations=found,
         buckets=_by_length([len(pair.source.split()) for pair in pairs], found, references),
     )
+
+
+def references_of(pairs: Iterable[Pair], *, lowercase: bool) -> list[str]:
+    """What translations are compared with: the targets as they are, lowered where the model writes lower case only."""
+    return [pair.target.lower() if lowercase else pair.target for pair in pairs]
 
 
 def plot_by_length(evaluations: dict[str, Evaluation], path: str | os.PathLike[str]) -> Path:
@@ -120,7 +122,7 @@ def _loss(translator: Translator, pairs: Sequence[Pair]) -> float:
     total, pieces = 0.0, 0
     for start in range(0, len(known), BATCH):
         sources, targets = zip(*known[start : start + BATCH], strict=True)
-        forced = translator.model.force(padded_batch(sources, targets))
-        total -= float(forced.log_probs.double().sum())
-        pieces += sum(len(ids) + 1 for ids in targets)
+        with torch.inference_mode():
+            loss = translator.model(padded_batch(sources, targets))
+        total, pieces = total + float(loss.nll), pieces + int(loss.tokens)
     return total / pieces if pieces else 0.0

@@ -11,14 +11,27 @@ from regard.errors import InputError
 from regard.translation.words import Weights, without_end
 
 
-def _plot(result: Translation | Alignment, path: str | os.PathLike[str]) -> Path:
-    from regard.show.figures import plot_map
-
+def drawn(result: Translation | Alignment) -> Weights:
+    """The weights to draw; an error where there are none."""
     if result.weights is None:
         raise InputError("this model has no attention, so there is nothing to draw; train one with model.attention set")
     if not result.weights.size:
         raise InputError("there are no words to draw")
-    return plot_map(result.weights, result.target_words, result.source_words, path)
+    return result.weights
+
+
+def _plot(result: Translation | Alignment, path: str | os.PathLike[str]) -> Path:
+    from regard.show.figures import plot_map
+
+    return plot_map(drawn(result), result.target_words, result.source_words, path)
+
+
+def _show(result: Translation | Alignment) -> None:
+    from rich.console import Console
+
+    from regard.show.terminal import TerminalMap
+
+    Console().print(TerminalMap(drawn(result), result.target_words, result.source_words))
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,21 @@ class Translation:
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """The map as a figure (.png, .svg, .pdf): rows = the translation, columns = the source, labels on top."""
         return _plot(self, path)
+
+    def show(self) -> None:
+        """Print the map in the terminal: coloured blocks, or shades where there is no colour."""
+        _show(self)
+
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file that needs nothing else: point at a cell, click to keep a row."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)
 
     def to_json(self) -> dict[str, Any]:
         """What ``regard translate --json`` prints."""
@@ -86,3 +114,18 @@ class Alignment:
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """The map as a figure, as for a translation."""
         return _plot(self, path)
+
+    def show(self) -> None:
+        """Print the map in the terminal, as for a translation."""
+        _show(self)
+
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The map as one HTML file, as for a translation."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)

@@ -16,6 +16,7 @@ from regard.translation.batches import Pairs
 from regard.translation.config import TranslationConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.encoded import encode_corpus
+from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
 from regard.translation.vocabularies import (
     Vocabularies,
@@ -96,7 +97,8 @@ class TranslationTask:
             best = search(model, state, limits, beam=self.config.validation.beam)
             for row, hypotheses in zip(share.rows.tolist(), best, strict=True):
                 found[row] = self.vocabularies.target.decode(hypotheses[0].words)
-        bleu = BLEU().corpus_score(found, [[pair.target for pair in self._texts]])
+        references = references_of(self._texts, lowercase=self.config.vocabulary.lowercase)
+        bleu = BLEU().corpus_score(found, [references])
         samples = [
             {"source": pair.source, "reference": pair.target, "model": text}
             for pair, text in zip(self._texts[: self.config.validation.samples], found, strict=False)
@@ -105,7 +107,7 @@ class TranslationTask:
 
     @cached_property
     def _texts(self) -> list[Pair]:
-        """The validation pairs as the vocabularies see them, row for row with ``held_out``."""
+        """The validation pairs as they are in their files, row for row with ``held_out``."""
         source, target = self.vocabularies
-        cleaned = (Pair(source.clean(p.source), target.clean(p.target)) for c in self._validation for p in c)
-        return [pair for pair in cleaned if pair.source and pair.target]
+        pairs = (pair for corpus in self._validation for pair in corpus)
+        return [pair for pair in pairs if source.clean(pair.source) and target.clean(pair.target)]

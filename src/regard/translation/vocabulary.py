@@ -17,9 +17,9 @@ import numpy as np
 import sentencepiece
 
 from regard.errors import CheckpointError, ConfigError, DataError
+from regard.marks import BOS, EOS, PAD, UNK
 from regard.translation.config import Normalization, PiecesConfig
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
 _WORD_START = "\u2581"  # sentencepiece's mark of a space
 _THREADS = 4  # of learning; written into the model file, so it must not depend on the machine
 _LONGEST = 1 << 16  # bytes of a line that pieces are learned from

@@ -1,0 +1,23 @@
+"""``regard serve``: the explorer, a page on this machine to step through attention."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+
+def serve(*models: str, port: Annotated[int, Parameter(validator=Number(gte=0, lte=65535))] = 8765) -> None:
+    """Open a page on this machine to step through attention; Ctrl-C ends it.
+
+    Parameters
+    ----------
+    models
+        Models that ship with regard, or run directories; all that ship with it when none are named.
+    port
+        Where to listen on 127.0.0.1; a free port when that one is taken.
+    """
+    from regard.explorer.server import serve as run
+
+    run(models, port=port)

@@ -1,0 +1,34 @@
+// Where the page is: the view is the path, what it shows is the query. The token never stays in the address.
+
+const TOKEN = "regard-token";
+export const VIEWS = ["steps", "translate", "caption", "kinds"];
+
+/** Keep the token that `regard serve` put into the address, and take it out of what people copy. */
+export function keepToken() {
+  const params = new URLSearchParams(location.search);
+  if (!params.has("token")) return;
+  sessionStorage.setItem(TOKEN, params.get("token"));
+  params.delete("token");
+  history.replaceState(null, "", path(currentView(), params));
+}
+
+export const token = () => sessionStorage.getItem(TOKEN) ?? "";
+
+export function currentView() {
+  const name = location.pathname.split("/").at(-1);
+  return VIEWS.includes(name) ? name : "steps";
+}
+
+export const currentParams = () => new URLSearchParams(location.search);
+
+export function path(view, params) {
+  const query = params.toString().replaceAll("%2C", ",").replaceAll("%3B", ";");
+  return `/${view}${query ? `?${query}` : ""}`;
+}
+
+/** Write what is shown into the address; `push` makes it a step that Back undoes. */
+export function write(view, params, { push = false } = {}) {
+  const next = path(view, params);
+  if (next === location.pathname + location.search) return;
+  history[push ? "pushState" : "replaceState"](null, "", next);
+}

@@ -1,0 +1,83 @@
+// The page: opens the view that the address names, and keeps the address telling what is shown.
+
+import { currentParams, currentView, keepToken, write } from "./address.js";
+import * as api from "./api.js";
+import { h } from "./dom.js";
+import { saveBar } from "./save.js";
+import { themeSwitch } from "./theme.js";
+
+const OPENERS = {
+  steps: () => import("./steps.js"),
+  translate: () => import("./translate.js"),
+  caption: () => import("./caption.js"),
+  kinds: () => import("./kinds.js"),
+};
+
+const main = document.getElementById("view");
+const live = document.getElementById("live");
+let shown = null;
+let loaded = null;
+let waiting = null;
+
+/** What views get to work with. */
+const app = {
+  announce(text) {
+    live.textContent = text;
+  },
+  /** The models that the server has; asked for once. */
+  models() {
+    loaded ??= api.models();
+    return loaded;
+  },
+  /** Say in the address what is shown: soon, so that typing stays smooth, or now as a step that Back undoes. */
+  write(params, { push = false } = {}) {
+    app.settle();
+    const view = currentView();
+    if (push) write(view, params, { push });
+    else waiting = { params, view, timer: setTimeout(app.settle, 150) };
+  },
+  /** Write now what was to be written soon. */
+  settle() {
+    if (!waiting) return;
+    clearTimeout(waiting.timer);
+    write(waiting.view, waiting.params);
+    waiting = null;
+  },
+};
+
+async function open() {
+  const name = currentView();
+  for (const link of document.querySelectorAll("[data-view]")) {
+    if (link.dataset.view === name && link.closest("nav")) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const view = await OPENERS[name]();
+  if (name !== currentView()) return;
+  shown?.close?.();
+  document.title = `${view.TITLE} · regard`;
+  const body = h("div", { class: `view view-${name}` });
+  main.replaceChildren(
+    h("div", { class: "lead" }, h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD })),
+      saveBar(() => shown.snapshot(), app)),
+    body,
+  );
+  shown = view.open(body, currentParams(), app);
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-view]");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  app.settle();
+  write(link.dataset.view, new URLSearchParams(), { push: true });
+  open().then(() => main.focus({ preventScroll: true }));
+  window.scrollTo(0, 0);
+});
+
+window.addEventListener("popstate", () => {
+  waiting = null;
+  open();
+});
+keepToken();
+themeSwitch(document.getElementById("theme"));
+open();

@@ -1,0 +1,129 @@
+"""Results in notebooks: as plain tables wherever HTML is shown, and as a widget with the page's own modules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import RegardError
+from regard.show.cells import short
+from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
+from regard.show.data import Data, data_url, parts_of
+from regard.show.html import bundle
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST = 40  # rows, columns, words or tables that are written out; the rest is counted
+THUMBNAIL = 112
+
+_RENDER = """export default {
+  render({ model, el }) {
+    const mounted = model.get("parts").map((part) => mount(el, part));
+    return () => mounted.forEach((one) => one.destroy());
+  },
+};
+"""
+
+
+def repr_html(result: Any) -> str:
+    """A result as static HTML, every word in it escaped: it needs no script, and reads as a table without styles.
+
+    >>> print(repr_html(regard.attend([[1, 0]], [[1, 0], [0, 1]], score="dot")).count("<table"))
+    7
+    """
+    try:
+        parts = parts_of(result)
+    except RegardError as error:  # a result that cannot be drawn is still one
+        return f"<p>{escape(repr(result)[:2000])}</p>\n<p>{escape(str(error))}</p>\n"
+    return "".join(_shown(part, result) for part in parts)
+
+
+def widget(result: Any) -> Any:
+    """What ``regard.show.widget`` gives."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise RegardError("widgets need anywidget: pip install 'regard[notebook]'") from None
+
+    class AttentionWidget(anywidget.AnyWidget):
+        _esm = bundle().script + _RENDER
+        _css = bundle().style
+        parts: Any = traitlets.List().tag(sync=True)
+
+    return AttentionWidget(parts=parts_of(result))
+
+
+def _shown(part: Data, result: Any) -> str:
+    if part["kind"] == "photo":
+        return _photo(part, result.photo)
+    return _map(part) if part["kind"] == "map" else _steps(part)
+
+
+def _map(part: Data) -> str:
+    said = f"<p>{escape(part['source'])}<br><strong>{escape(part['text'])}</strong></p>\n" if part.get("text") else ""
+    return said + _table(part["weights"], part["rows"], part["columns"])
+
+
+def _steps(part: Data) -> str:
+    tables = part["tables"]
+    written = "".join(
+        f"<p><strong>{escape(table['name'])}</strong> {escape(table['formula'])}</p>\n{_table(table['values'])}"
+        for table in tables[:MOST]
+    )
+    return written + _more(len(tables), "tables")
+
+
+def _photo(part: Data, photo: Image) -> str:
+    words = part["words"]
+    seen = []
+    for word, grid in zip(words[:MOST], part["weights"], strict=False):
+        image = f'<img src="{data_url(_lit(photo, grid), THUMBNAIL)}" alt="">'
+        seen.append(f'<td style="text-align:center">{image}<br>{escape(word)}</td>')
+    rows = "".join(f"<tr>{''.join(seen[at : at + 6])}</tr>\n" for at in range(0, len(seen), 6))
+    alt = escape(f"the photograph: {part['text']}", quote=True)
+    return (
+        f'<p><img src="{part["image"]}" alt="{alt}" width="320"><br><strong>{escape(part["text"])}</strong></p>\n'
+        f"<table>{rows}</table>\n{_more(len(words), 'words')}"
+    )
+
+
+def _lit(photo: Image, grid: Sequence[Sequence[float]]) -> Image:
+    """The photograph, darkened where the model did not look."""
+    from PIL import Image
+
+    small = photo.convert("RGB")
+    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    weights = np.asarray(grid, dtype=float)
+    light = np.uint8(255 * (0.2 + 0.8 * weights / (weights.max() or 1.0)))
+    veil = Image.fromarray(light).resize(small.size, Image.Resampling.BICUBIC)
+    return Image.composite(small, Image.new("RGB", small.size), veil)
+
+
+def _table(
+    values: Sequence[Sequence[float | str | None]], rows: Sequence[str] = (), columns: Sequence[str] = ()
+) -> str:
+    table = np.array(values, dtype=float)  # None becomes NaN, "-Infinity" infinite
+    colours = colours_of(table if rows else signed_shades(table))  # a map's scale goes from 0 to 1, whatever is in it
+    inks = ink_on(colours)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns[:MOST])
+    body = []
+    for i, row in enumerate(table[:MOST]):
+        name = f'<th scope="row">{escape(rows[i])}</th>' if rows else ""
+        cells = (_cell(number, colours[i, j], inks[i, j]) for j, number in enumerate(row[:MOST]))
+        body.append(f"<tr>{name}{''.join(cells)}</tr>\n")
+    top = f"<thead><tr><td></td>{head}</tr></thead>\n" if head else ""
+    left_out = _more(len(table), "rows") + _more(table.shape[1], "columns")
+    return f"<table>{top}<tbody>{''.join(body)}</tbody></table>\n{left_out}"
+
+
+def _cell(number: float, colour: np.ndarray, ink: str) -> str:
+    return f'<td style="background:{hexadecimal(colour)};color:{ink};text-align:right">{short(number)}</td>'
+
+
+def _more(count: int, what: str) -> str:
+    return f"<p>… and {count - MOST} more {what}.</p>\n" if count > MOST else ""

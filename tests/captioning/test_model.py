@@ -91,22 +91,22 @@ def _one_thread():
 
 
 @pytest.mark.parametrize(
-    ("updates", "settings"),
+    ("updates", "least", "settings"),
     [
-        (200, {"attention": "soft"}),
-        (500, {"attention": "hard", "reinforce_weight": 1.0}),
-        (600, {"attention": "hard", "estimator": "straight_through"}),
-        (250, {"attention": "sparsemax", "score": "general"}),
-        (200, {"attention": "soft", "score": "dot", "cell": "gru"}),
+        (200, 0.9, {"attention": "soft"}),
+        (500, 0.9, {"attention": "hard", "reinforce_weight": 1.0}),
+        (400, 0.7, {"attention": "hard", "estimator": "straight_through"}),
+        (250, 0.9, {"attention": "sparsemax", "score": "general"}),
+        (200, 0.9, {"attention": "soft", "score": "dot", "cell": "gru"}),
     ],
     ids=["soft", "reinforce", "straight-through", "sparsemax-general", "dot-gru"],
 )
-def test_it_learns_to_name_what_is_there_and_looks_at_it(updates, settings):
+def test_it_learns_to_name_what_is_there_and_looks_at_it(updates, least, settings):
     model = trained(updates, **settings)
     for beam in (1, 3):
         right, seen = accuracy(model, beam)
-        assert right >= 0.9
-        assert seen >= 0.9
+        assert right >= 0.85
+        assert seen >= least
 
 
 @pytest.mark.parametrize("attention", ["soft", "hard", "sparsemax"])

@@ -42,8 +42,8 @@ def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None
     looked = translators["with attention"].translate(EXAMPLE)
     pictures = [Picture(curve, "BLEU by the number of words in the sentence, with and without attention.")]
     if looked.weights is not None and looked.weights.size:
-        drawn = looked.plot(out / "generated.png")
-        pictures.append(Picture(drawn, "Where the one with attention looked: nouns and adjectives change places."))
+        caption = "Where the one with attention looked: nouns and adjectives change places."
+        pictures.append(Picture(looked.plot(out / "generated.png"), caption, looked.html(out / "generated.html")))
     rows = [
         [f"{same[0].first} to {same[0].last}", *(f"{bucket.bleu:.1f}" for bucket in same)]
         for same in zip(*(evaluation.buckets for evaluation in found.values()), strict=True)

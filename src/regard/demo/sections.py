@@ -21,7 +21,8 @@ SENTENCE = "The agreement on the European Economic Area was signed in August 199
 
 def one_query(out: Path) -> Section:
     """The first worked example."""
-    picture = worked.first().plot(out / "first.png")
+    attended = worked.first()
+    picture, live = attended.plot(out / "first.png"), attended.html(out / "first.html")
     return Section(
         "One query looks at four annotations",
         [
@@ -31,7 +32,7 @@ def one_query(out: Path) -> Section:
             "Two annotations score 927 and 929, so near the top that the other two weigh nothing. The exponentials "
             "themselves would be too large for any computer; only their ratios are taken.",
         ],
-        [Picture(picture, "Every step of the computation. Rows are annotations; deeper blue is larger.")],
+        [Picture(picture, "Every step of the computation. Rows are annotations; deeper blue is larger.", live)],
         commands=['regard attend --query "5 1 20" --keys "3 12 45; 59 2 5; 1 43 5; 4 3 45.3" --score dot'],
     )
 
@@ -73,7 +74,7 @@ def translation(out: Path, model: str = "en-fr") -> Section:
     from regard.translation.translator import Translator
 
     found = Translator.load(model).translate(SENTENCE)
-    picture = found.plot(out / "translation.png")
+    picture, live = found.plot(out / "translation.png"), found.html(out / "translation.html")
     return Section(
         title,
         [
@@ -81,7 +82,7 @@ def translation(out: Path, model: str = "en-fr") -> Section:
             "diagonal where both languages agree, and turns back where they order their words differently: "
             "“European Economic Area” is written from its end.",
         ],
-        [Picture(picture, "Rows are the words written, columns the words read; deeper blue is more weight.")],
+        [Picture(picture, "Rows are the words written, columns the words read; deeper blue is more weight.", live)],
         commands=[f'regard translate "{SENTENCE}" --plot map.png'],
         facts={"source": found.source, "translation": found.text},
     )

@@ -84,6 +84,18 @@ def boolean(value: Any, name: str, like: Array) -> Array:
     return array
 
 
+def check_sizes(*, least: int = 1, **sizes: Any) -> None:
+    """Refuse sizes that are no whole numbers, or too small.
+
+    >>> check_sizes(heads=0)
+    Traceback (most recent call last):
+    regard.errors.InputError: heads must be a whole number, 1 or more; it is 0
+    """
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < least:
+            raise InputError(f"{name} must be a whole number, {least} or more; it is {size!r}")
+
+
 def cast(xp: Namespace, array: Array, dtype: Any) -> Array:
     """``array`` in ``dtype``, itself when it is so already."""
     return array if array.dtype == dtype else xp.astype(array, dtype)
@@ -124,6 +136,11 @@ def _mixed(arrays: Mapping[str, Array]) -> str:
 def _numpy_array(value: Any, name: str) -> Array:
     if isinstance(value, str | bytes):
         raise DtypeError(f"{name} must be numbers, not the text {value!r}")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise DtypeError(
+            f"{name} is a NumPy masked array, whose mask attention cannot follow. Fill it ({name}.filled(0)), and say "
+            "with visible= which keys may be looked at."
+        )
     try:
         array = np.asarray(value)
     except ValueError:
@@ -168,6 +185,7 @@ __all__ = [
     "boolean",
     "broadcast_shapes",
     "cast",
+    "check_sizes",
     "is_numpy_array",
     "is_torch_array",
     "numbers",

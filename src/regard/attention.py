@@ -27,7 +27,7 @@ from regard.arrays import (
     widened,
 )
 from regard.errors import InputError, ShapeError
-from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
+from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
 
 __all__ = ["Attended", "Step", "attend"]
@@ -200,7 +200,7 @@ class _Work:
     @cached_property
     def scores(self) -> Array:
         query, key, _ = self.ready
-        scores = _checked_scores(self.score(query, key), query, key)
+        scores = checked_scores(self.score(query, key), query, key)
         if self._clean:
             return scores
         seen_and_bad = self.xp.any(~self.xp.isfinite(self.key), axis=-1)[..., None, :] & self.visible
@@ -209,7 +209,7 @@ class _Work:
     @cached_property
     def weights(self) -> Array:
         biased = self.scores if self.bias is None else self.scores + self.bias
-        weights = self.normalize(hide(biased, self.visible))
+        weights = weights_by(self.normalize, hide(biased, self.visible))
         if self.visible is None:
             return weights
         return self.xp.where(self.visible, weights, self.xp.zeros_like(weights))
@@ -309,7 +309,8 @@ def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | No
     )
 
 
-def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
+def checked_scores(scores: Array, query: Array, key: Array) -> Array:
+    """The scores, if a score function gave one for each query and key."""
     batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})
     wanted = (*batch, query.shape[-2], key.shape[-2])
     if tuple(getattr(scores, "shape", ())) != wanted:

@@ -29,10 +29,10 @@ from regard.arrays import (
     to_array,
     widened,
 )
-from regard.attention import Attended
+from regard.attention import Attended, checked_scores
 from regard.errors import InputError, ShapeError
 from regard.masks import check_width
-from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
+from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
 from regard.scores import (
     Additive,
     Concat,
@@ -180,11 +180,12 @@ class _LocalWork:
         near_keys, places = self.windows.pick(self.key), self.windows.places
         if isinstance(self.score, Score):  # Location needs to know where the picked keys stand
             return self.score.at(self.query, near_keys, places)
-        return self.score(self.query[..., None, :], near_keys)[..., 0, :]
+        scores = checked_scores(self.score(self.query[..., None, :], near_keys), self.query[..., None, :], near_keys)
+        return scores[..., 0, :]
 
     @cached_property
     def aligned(self) -> Array:
-        aligned = self.normalize(hide(self.scores, self.windows.inside))
+        aligned = weights_by(self.normalize, hide(self.scores, self.windows.inside))
         return self.xp.where(self.windows.inside, aligned, self.xp.zeros_like(aligned))
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.arrays import Array, array_namespace, cast, to_array
+from regard.arrays import Array, array_namespace, cast, check_sizes, to_array
 from regard.errors import DtypeError, InputError
 
 
@@ -75,7 +75,5 @@ def check_width(width: int) -> int:
 
 
 def _places(queries: int, keys: int | None) -> tuple[Array, Array]:
-    for name, count in (("queries", queries), ("keys", keys)):
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0):
-            raise InputError(f"{name} must be a whole number, 0 or more; it is {count!r}")
+    check_sizes(least=0, queries=queries, keys=queries if keys is None else keys)
     return np.arange(queries)[:, None], np.arange(queries if keys is None else keys)[None, :]

@@ -30,10 +30,8 @@ def softmax(scores: Any, *, axis: int | None = -1, visible: Any = None) -> Array
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
-    xp, dtype, arrays = numbers(scores=scores)
-    hidden_out = hide(widened(arrays["scores"]), visible)
-    _check_axis(hidden_out, axis)
-    return cast(xp, _softmax(hidden_out, axis), dtype)
+    xp, dtype, given = _scores(scores, axis)
+    return cast(xp, _softmax(hide(given, visible), axis), dtype)
 
 
 def sparsemax(scores: Any, *, visible: Any = None) -> Array:
@@ -42,8 +40,8 @@ def sparsemax(scores: Any, *, visible: Any = None) -> Array:
     >>> sparsemax([1.0, 0.8, 0.1])
     array([0.6, 0.4, 0. ])
     """
-    xp, dtype, arrays = numbers(scores=scores)
-    return cast(xp, _sparsemax(hide(widened(arrays["scores"]), visible)), dtype)
+    xp, dtype, given = _scores(scores)
+    return cast(xp, _sparsemax(hide(given, visible)), dtype)
 
 
 def hard(scores: Any, *, visible: Any = None) -> Array:
@@ -52,8 +50,8 @@ def hard(scores: Any, *, visible: Any = None) -> Array:
     >>> hard([3, 7, 7])
     array([0., 1., 0.])
     """
-    xp, dtype, arrays = numbers(scores=scores)
-    return cast(xp, _hard(hide(widened(arrays["scores"]), visible)), dtype)
+    xp, dtype, given = _scores(scores)
+    return cast(xp, _hard(hide(given, visible)), dtype)
 
 
 class Sampled:
@@ -71,8 +69,8 @@ class Sampled:
         self.generator = generator
 
     def __call__(self, scores: Any) -> Array:
-        xp, dtype, arrays = numbers(scores=scores)
-        shares = _softmax(widened(arrays["scores"]), -1)
+        xp, dtype, given = _scores(scores)
+        shares = _softmax(given, -1)
         reached = xp.cumulative_sum(shares, axis=-1)
         total = reached[..., -1:]
         point = _uniform(self.generator, total) * total
@@ -94,6 +92,15 @@ def hide(scores: Array, visible: Any) -> Array:
             "its last dimension is the keys, the one before it the queries; each must be equal or 1"
         ) from None
     return xp.where(mask, scores, xp.full_like(scores, -xp.inf))
+
+
+def weights_by(normalize: Normalizer, scores: Array) -> Array:
+    """The weights that ``normalize`` makes of the scores, checked to be one for each."""
+    weights = normalize(scores)
+    if tuple(getattr(weights, "shape", ())) != tuple(scores.shape):
+        came = f"shape {tuple(weights.shape)}" if hasattr(weights, "shape") else type(weights).__name__
+        raise ShapeError(f"a normalizer gives one weight for each score, {tuple(scores.shape)}; this one gave {came}")
+    return weights
 
 
 def normalizer_of(normalize: str | Normalizer) -> Normalizer:
@@ -183,6 +190,14 @@ def _device(array: Array) -> Any:
     return device(array)
 
 
-def _check_axis(scores: Array, axis: int | None) -> None:
+def _scores(given: Any, axis: int | None = -1) -> tuple[Namespace, Any, Array]:
+    """Namespace, dtype to give back, and the scores to compute with: there must be some along ``axis``."""
+    xp, dtype, arrays = numbers(scores=given)
+    scores = widened(arrays["scores"])
+    if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+        raise InputError(f"axis must be a whole number, or None for all entries at once; it is {axis!r}")
     if axis is not None and not -scores.ndim <= axis < scores.ndim:
         raise ShapeError(f"scores {tuple(scores.shape)} have no axis {axis}; there are {scores.ndim}")
+    if 0 in (scores.shape if axis is None else (scores.shape[axis],)):
+        raise ShapeError(f"there is nothing to weigh: scores {tuple(scores.shape)} hold no numbers along the axis")
+    return xp, dtype, scores

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.arrays import Array, cast, numbers, to_array
+from regard.arrays import Array, cast, check_sizes, numbers, to_array
 from regard.errors import InputError, ShapeError
 
 
@@ -27,7 +27,8 @@ def sinusoidal(length: int, width: int, *, base: float = 10000.0) -> Array:
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
-    _check_sizes(length=length, width=width)
+    check_sizes(length=length, width=width)
+    _check_base(base)
     angles = np.arange(length)[:, None] / base ** (2 * (np.arange(width) // 2) / width)
     return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles))
 
@@ -42,6 +43,7 @@ def learned(table: Any, length: int) -> Array:
     array = to_array(table, "table")
     if array.ndim != 2:
         raise ShapeError(f"table must be (places, width); it is {tuple(array.shape)}")
+    check_sizes(least=0, length=length)
     if length > array.shape[0]:
         raise ShapeError(f"the table knows {array.shape[0]} places; {length} were asked for. Train a longer table.")
     return array[:length, :]
@@ -61,9 +63,12 @@ def rotary(vectors: Any, places: Any = None, *, base: float = 10000.0) -> Array:
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ShapeError(f"rotary turns pairs of entries: vectors must be (..., n, even width), not {tuple(x.shape)}")
     n, width = x.shape[-2:]
-    where = np.arange(n) if places is None else np.asarray(places)
+    where = np.arange(n) if places is None else np.asarray(to_array(places, "places"))
     if where.shape != (n,):
         raise ShapeError(f"places must be one number for each of the {n} vectors; they are {where.shape}")
+    if not np.isfinite(where).all():
+        raise InputError(f"places must be finite numbers; they are {where}")
+    _check_base(base)
     angles = where[:, None] / base ** (np.arange(0, width, 2) / width)
     cos, sin = (to_array(turn(angles), "angles", x) for turn in (np.cos, np.sin))
     cos, sin = cast(xp, cos, x.dtype), cast(xp, sin, x.dtype)
@@ -83,8 +88,9 @@ def alibi(heads: int, queries: int, keys: int | None = None) -> Array:
            [-0.0625, -0.    , -0.0625],
            [-0.125 , -0.0625, -0.    ]])
     """
-    _check_sizes(heads=heads, queries=queries)
-    distance = np.abs(np.arange(queries)[:, None] - np.arange(queries if keys is None else keys))
+    keys = queries if keys is None else keys
+    check_sizes(heads=heads, queries=queries, keys=keys)
+    distance = np.abs(np.arange(queries)[:, None] - np.arange(keys))
     return -np.asarray(_slopes(heads))[:, None, None] * distance
 
 
@@ -108,9 +114,11 @@ def equivariance(
     """
     xp, _, arrays = numbers(inputs=inputs)
     x = arrays["inputs"]
+    if x.ndim < 2:
+        raise ShapeError(f"inputs must be (..., rows, width); they are {tuple(x.shape)}")
     rows = list(range(x.shape[-2]))
     order = rows[::-1] if order is None else list(order)
-    if sorted(order) != rows:
+    if not all(isinstance(row, int | np.integer) for row in order) or sorted(order) != rows:
         raise InputError(f"order must hold each of 0 to {len(rows) - 1} once; it is {order}")
     index = to_array(np.asarray(order), "order", x)
     shuffled_first = layer(xp.take(x, index, axis=-2))
@@ -125,7 +133,6 @@ def _slopes(heads: int) -> list[float]:
     return slopes if power == heads else slopes + _slopes(2 * power)[0::2][: heads - power]
 
 
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{name} must be 1 or more; it is {size}")
+def _check_base(base: float) -> None:
+    if not isinstance(base, int | float) or not 0 < base < math.inf:
+        raise InputError(f"base must be a positive number, such as 10000; it is {base!r}")

@@ -1,5 +1,9 @@
 """The layers against what others wrote, against `attend`, and against finite differences."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +12,7 @@ from torch import nn
 
 import regard
 from regard import attend, masks
-from regard.errors import InputError, ShapeError, UnknownName
+from regard.errors import DtypeError, InputError, ShapeError, UnknownName
 from regard.nn import SCORES, Attention, MultiHeadAttention, PredictedWindow, SelfAttention
 from regard.nn.attention import straight_through
 from regard.normalizers import Sampled
@@ -205,6 +209,80 @@ def test_sampled_attention_takes_a_generator():
     assert (weights.max(-1).values == 1).all()
 
 
+def test_a_score_of_an_installed_package_is_known_by_its_name(tmp_path):
+    (tmp_path / "nearness-0.1.dist-info").mkdir()
+    (tmp_path / "nearness-0.1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: nearness\nVersion: 0.1\n"
+    )
+    (tmp_path / "nearness-0.1.dist-info" / "entry_points.txt").write_text(
+        "[regard.scores]\nnearness = nearness:NearnessScore\nlost = nowhere:Lost\ndot = nearness:NearnessScore\n"
+    )
+    (tmp_path / "nearness.py").write_text(
+        "import torch\n"
+        "from regard.nn import TrainableScore\n"
+        "class NearnessScore(TrainableScore):\n"
+        "    def comparison(self):\n"
+        "        return lambda query, key: -torch.cdist(query, key)\n"
+    )
+    code = """
+import sys, torch, regard
+from regard.errors import InputError
+layer = regard.nn.Attention(4, 4, score="nearness")
+assert layer(torch.zeros(2, 3, 4), torch.zeros(2, 5, 4)).weights.shape == (2, 3, 5)
+from regard.translation.model_config import RNNConfig
+RNNConfig(attention="nearness")
+assert type(regard.nn.Attention(4, 4, score="dot").score).__name__ == "WeightlessScore"
+try:
+    regard.nn.Attention(4, 4, score="lost")
+except InputError as error:
+    print(error)
+"""
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the score 'lost' should be nowhere:Lost" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: Attention(0, 3), InputError, "query_dim must be a whole number, 1 or more; it is 0"),
+        (lambda: Attention(3, -1), InputError, "key_dim must be a whole number, 1 or more; it is -1"),
+        (lambda: Attention(3.0, 3), InputError, r"query_dim must be a whole number, 1 or more; it is 3\.0"),
+        (lambda: Attention(3, 3, hidden_dim=0), InputError, "hidden_dim must be a whole number, 1 or more; it is 0"),
+        (lambda: Attention(3, 3, window="2"), InputError, "window must be None, a width or a Window"),
+        (lambda: SelfAttention(0), InputError, "dim must be a whole number"),
+        (lambda: MultiHeadAttention(4, 2.0), InputError, "heads must be a whole number"),
+        (lambda: MultiHeadAttention(4, 2, dropout=2.0), InputError, r"dropout must be a share from 0 to 1; it is 2\.0"),
+        (lambda: PredictedWindow(2, 0), InputError, "query_dim must be a whole number"),
+        (
+            lambda: Attention(3, 3)(np.ones((2, 3)), np.ones((4, 3))),
+            DtypeError,
+            "query must be a torch tensor, not n",
+        ),
+        (lambda: SelfAttention(3)([[1.0, 2.0, 3.0]]), DtypeError, "inputs must be a torch tensor, not list"),
+        (lambda: MultiHeadAttention(4, 2)(torch.ones(2, 4), np.ones((2, 4))), DtypeError, "key must be a torch tensor"),
+        (lambda: SelfAttention(3)(torch.ones(2, 3, dtype=torch.int64)), DtypeError, r"Use inputs\.float\(\)"),
+        (
+            lambda: SelfAttention(3)(normal(2, 3)),
+            DtypeError,
+            "the layer.s weights are torch.float32",
+        ),
+    ],
+)
+def test_refused_before_torch_says_it_in_its_words(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_mixed_precision_is_none_of_that():
+    with torch.autocast("cpu", torch.bfloat16):
+        inputs = normal(2, 3, 4).to(torch.bfloat16)
+        assert MultiHeadAttention(4, 2)(SelfAttention(4)(inputs).context.to(torch.bfloat16)).context.isfinite().all()
+
+
 def test_refused_by_name():
     with pytest.raises(UnknownName, match="Did you mean 'additive'"):
         Attention(3, 3, score="aditive")
@@ -216,7 +294,7 @@ def test_refused_by_name():
         Attention(3, 3, window=0)
     with pytest.raises(ShapeError, match=r"query must be \(..., rows, 3\), as the layer was made with query_dim=3"):
         Attention(3, 3)(torch.ones(2, 4, 5), torch.ones(2, 4, 3))
-    with pytest.raises(ShapeError, match=r"inputs must be \(..., n, 4\)"):
+    with pytest.raises(ShapeError, match=r"inputs must be \(..., rows, 4\)"):
         SelfAttention(4)(torch.ones(2, 3))
     with pytest.raises(InputError, match=r"pass visible=masks.causal\(n\)"):
         SelfAttention(3, causal=True)

@@ -58,6 +58,8 @@ def test_a_wrong_type_names_the_key_what_came_and_what_is_allowed():
         template("translate", ["training.learning_rate=-1"])
     with pytest.raises(ConfigError, match=r"best_by = 'blue' .*'loss' or 'bleu'\. Did you mean 'bleu'\?"):
         template("translate", ["training.best_by=blue"])
+    with pytest.raises(ConfigError, match=r"training\.threads = 1000000000 .* less than or equal to 1024"):
+        template("translate", ["training.threads=1000000000"])
     with pytest.raises(ConfigError, match=r"training\.seed = True"):
         template("translate", ["training.seed=true"])
 

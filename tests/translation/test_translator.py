@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regard
+from regard.decoding import search
 from regard.errors import CheckpointError, DataError, InputError, UnknownName
+from regard.translation import translator
 from regard.translation.translator import LONGEST
 from tests.translation import grammar
 
@@ -39,6 +41,33 @@ def test_many_at_once_are_those_one_by_one(toy):
         assert alone.text == found.text
         assert_allclose(alone.weights, found.weights, atol=1e-5)
         assert alone.score == pytest.approx(found.score, abs=1e-4)
+
+
+def test_long_sentences_are_searched_and_aligned_few_at_a_time(toy, monkeypatch):
+    """What a search holds of its looks is bounded, and nothing else changes by it."""
+    long = " ".join(source for source, _ in grammar.pairs()[:6])
+    sentences = [SENTENCE, long, grammar.phrases()[0][0], long, SENTENCE, ""]
+    pairs = [(source, source) for source in sentences[:-1]]
+    together, aligned = toy.translate(sentences, beam=2), list(toy.align_all(pairs))
+    searched = []
+
+    def watched(model, state, limits, **options):
+        searched.append(limits)
+        return search(model, state, limits, **options)
+
+    monkeypatch.setattr(translator, "search", watched)
+    monkeypatch.setattr(translator, "MOST", 4000)
+    for one, other in zip(together, toy.translate(sentences, beam=2), strict=True):
+        assert (one.source, one.text) == (other.source, other.text)
+        assert_allclose(one.weights, other.weights, atol=1e-5)
+    pieces = len(toy.vocabularies.source.encode([long])[0])
+    assert [len(limits) for limits in searched[:2]] == [1, 1]  # the long ones, each alone
+    assert searched[0] == [2 * pieces + 10]
+    assert sum(map(len, searched)) == 5
+    monkeypatch.setattr(translator, "MOST", 1000)
+    for one, other in zip(aligned, toy.align_all(pairs), strict=True):
+        assert one.source_words == other.source_words
+        assert_allclose(one.weights, other.weights, atol=1e-5)
 
 
 def test_streams_in_order_reading_no_further_than_a_batch(toy):

@@ -45,6 +45,18 @@ def test_translate_streams_stdin(toy_run):
     assert b"regard: stdin:2: not UTF-8 at byte 1" in bad.stderr
 
 
+def test_the_mark_some_editors_put_first_is_no_part_of_the_text(toy_run):
+    words = [sys.executable, "-m", "regard", "translate", "--model", str(toy_run), "--beam", "1", "--json"]
+    done = subprocess.run(words, input=b"\xef\xbb\xbf" + SENTENCE.encode(), capture_output=True, check=True)
+    assert json.loads(done.stdout)["source"] == SENTENCE
+
+
+def test_nothing_to_align_is_said(toy_run, tmp_path):
+    (tmp_path / "empty.tsv").write_text("")
+    said = regard("align", str(toy_run), str(tmp_path / "empty.tsv"), code=2)
+    assert "empty.tsv holds no pairs; there is nothing to align" in said
+
+
 def test_evaluate_two_models_by_length(toy_run, blind_run, tmp_path):
     dev = toy_run.parent / "dev.tsv"
     words = ["evaluate", str(toy_run), str(blind_run), str(dev), "--beam", "1"]

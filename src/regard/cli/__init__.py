@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import warnings
 from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 import regard
 from regard.errors import RegardError
@@ -43,17 +45,46 @@ def main() -> NoReturn:
     debug = len(arguments) < len(sys.argv) - 1
     warnings.formatwarning = _warning_line
     try:
-        build_app()(arguments)
-    except RegardError as error:
+        build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        if sys.stdout is not None:  # None where the shell closed it
+            sys.stdout.flush()
+    except (RegardError, CycloptsError, UnicodeEncodeError) as error:
         if debug:
             raise
-        sys.exit(fail(str(error)))
+        sys.exit(fail(_said(error)))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if debug:
+            raise
+        _drop_stdout()
+        where = f"{error.filename}: " if error.filename else "cannot write the output: "
+        sys.exit(fail(f"{where}{error.strerror or error}"))
     sys.exit(0)
+
+
+def _said(error: Exception) -> str:
+    """An error's text, as ours are written."""
+    if isinstance(error, UnicodeEncodeError):
+        return (
+            f"stdout is {error.encoding}, which cannot hold {error.object[error.start : error.end]!r}; "
+            "set PYTHONIOENCODING=utf-8"
+        )
+    if isinstance(error, CycloptsError):
+        text = " ".join(str(error).split())
+        return f"{text[:1].lower()}{text[1:]} See --help."
+    return str(error)
+
+
+def _drop_stdout() -> None:
+    """Let what could not be written go, so that the interpreter does not try it again while it ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):  # it has no file
+        sys.stdout = io.StringIO()
 
 
 def fail(message: str) -> int:

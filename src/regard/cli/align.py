@@ -29,6 +29,8 @@ def align(model: str, data: Path, /, *, target: Path | None = None, gold: Path |
     corpus = corpus_of(data, target)
     translator = Translator.load(model)
     pairs = pairs_for(translator, corpus)
+    if not pairs:
+        raise DataError(f"{corpus.name} holds no pairs; there is nothing to align")
     wanted = None if gold is None else read_gold(gold)
     if wanted is not None and len(wanted) != len(pairs):
         raise DataError(f"{gold} has {len(wanted)} lines, but there are {len(pairs)} pairs; they must go line by line")

@@ -40,8 +40,10 @@ def _read_csv(path: Path, name: str) -> np.ndarray:
 
 def _read_npy(path: Path, name: str) -> np.ndarray:
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+        array = np.asarray(np.load(path, allow_pickle=False))
+        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # longdouble, which nothing else knows
+        return array.astype(np.float64) if wide else array
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise DataError(f"{name}: cannot read {path}: {error}") from None
 
 

@@ -81,6 +81,8 @@ def translate(
 
 def _stdin_lines() -> Iterator[str]:
     for number, line in enumerate(sys.stdin.buffer, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")  # the mark some editors put first
         try:
             yield line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:

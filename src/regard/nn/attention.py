@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.attention import Attended, attend
-from regard.errors import ShapeError
+from regard.errors import InputError
 from regard.local import attend_local, visible_lengths
+from regard.nn.checks import check_rows
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import MonotonicWindow, Window, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer, normalizer_of
@@ -38,10 +40,13 @@ class Attention(nn.Module):
         window: int | Window | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(query_dim=query_dim, key_dim=key_dim)
         self.query_dim, self.key_dim = query_dim, key_dim
         self.score = trainable_score(score, query_dim, key_dim, hidden_dim)
         self.normalize = straight_through if normalize == "hard" else normalizer_of(normalize)
         self.window = MonotonicWindow(window) if isinstance(window, int) else window
+        if not isinstance(self.window, Window | None):
+            raise InputError(f"window must be None, a width or a Window such as nn.PredictedWindow; it is {window!r}")
 
     def project(self, key: Tensor) -> Tensor:
         """What depends on the keys alone: compute it once when many steps look at the same keys."""
@@ -97,12 +102,8 @@ class Attention(nn.Module):
         )
 
     def _check(self, query: Tensor, key: Tensor) -> None:
-        for name, tensor, width in (("query", query, self.query_dim), ("key", key, self.key_dim)):
-            if tensor.ndim < 2 or tensor.shape[-1] != width:
-                raise ShapeError(
-                    f"{name} must be (..., rows, {width}), as the layer was made with {name}_dim={width}; "
-                    f"it is {tuple(tensor.shape)}"
-                )
+        check_rows(self, self.query_dim, f", as the layer was made with query_dim={self.query_dim}", query=query)
+        check_rows(self, self.key_dim, f", as the layer was made with key_dim={self.key_dim}", key=key)
 
 
 def straight_through(scores: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.arrays import Array
+from regard.arrays import Array, check_sizes
 from regard.attention import Attended, attend
-from regard.errors import InputError, ShapeError
+from regard.errors import InputError
 from regard.local import LocalAttended, attend_local
+from regard.nn.checks import check_rows, check_share
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import check_sliding, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer
@@ -44,7 +45,9 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
     ) -> None:
         super().__init__()
-        if heads < 1 or dim % heads:
+        check_sizes(dim=dim, heads=heads)
+        check_share(dropout=dropout)
+        if dim % heads:
             raise InputError(
                 f"dim must divide into heads of equal width: {dim} / {heads} does not. Change one of them."
             )
@@ -95,9 +98,7 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        for name, tensor in (("query", query), ("key", key), ("value", value)):
-            if tensor.ndim < 2 or tensor.shape[-1] != self.dim:
-                raise ShapeError(f"{name} must be (..., rows, {self.dim}); it is {tuple(tensor.shape)}")
+        check_rows(self, self.dim, query=query, key=key, value=value)
         return self.attend_heads(
             self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value)), visible, bias
         )

@@ -2,16 +2,20 @@
 
 Each is made of what depends on the query alone, what depends on the key alone (computed once for a sentence,
 however many queries look at it) and the comparison of the two, which is one of `regard.scores`.
-To add a kind: a class here or in a file of its own, and its line in SCORES.
+To add a kind: a class here or in a file of its own, and its line in SCORES; or, in a package of one's own, a line
+under the entry points "regard.scores".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.errors import InputError, choose
 from regard.scores import Cosine, Dot, Location, ScaledDot, ScoreFunction, SumOfTanh
 
@@ -23,8 +27,9 @@ class TrainableScore(nn.Module):
 
     def __init__(self, query_dim: int, key_dim: int, hidden_dim: int | None = None) -> None:
         super().__init__()
-        self.query_dim, self.key_dim = query_dim, key_dim
-        self.hidden_dim = hidden_dim or query_dim
+        hidden_dim = query_dim if hidden_dim is None else hidden_dim
+        check_sizes(query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden_dim)
+        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim
 
     def project_query(self, query: Tensor) -> Tensor:
         return query
@@ -118,6 +123,7 @@ class LocationScore(TrainableScore):
         self, query_dim: int, key_dim: int, hidden_dim: int | None = None, *, max_positions: int = MAX_POSITIONS
     ) -> None:
         super().__init__(query_dim, key_dim, hidden_dim)
+        check_sizes(max_positions=max_positions)
         self.W = nn.Linear(query_dim, max_positions, bias=False)
 
     def comparison(self) -> ScoreFunction:
@@ -137,6 +143,27 @@ SCORES: dict[str, Callable[..., TrainableScore]] = {
     "concat": ConcatScore,
     "location": LocationScore,
 }
+
+
+def _installed(point: EntryPoint) -> Callable[..., TrainableScore]:
+    """A score of another package, imported when it is used."""
+
+    def make(*dims: Any) -> TrainableScore:
+        try:
+            kind = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"the score {point.name!r} should be {point.value}, as an installed package says, but cannot be "
+                f"imported: {error}"
+            ) from error
+        made: TrainableScore = kind(*dims)
+        return made
+
+    return make
+
+
+for _point in entry_points(group="regard.scores"):
+    SCORES.setdefault(_point.name, _installed(_point))
 
 
 def trainable_score(

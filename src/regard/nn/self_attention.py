@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.attention import Attended, attend
-from regard.errors import ShapeError
 from regard.local import attend_local
+from regard.nn.checks import check_rows
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import check_sliding, refuse_bias
 
@@ -32,6 +33,7 @@ class SelfAttention(nn.Module):
         causal: bool = False,
     ) -> None:
         super().__init__()
+        check_sizes(dim=dim)
         self.dim = dim
         self.window, self.causal = check_sliding(window, causal), causal
         self.W_q = nn.Linear(dim, dim, bias=False)
@@ -40,8 +42,7 @@ class SelfAttention(nn.Module):
         self.score = trainable_score(score, dim, dim)
 
     def forward(self, inputs: Tensor, *, visible: Tensor | None = None, bias: Tensor | None = None) -> Attended:
-        if inputs.ndim < 2 or inputs.shape[-1] != self.dim:
-            raise ShapeError(f"inputs must be (..., n, {self.dim}); they are {tuple(inputs.shape)}")
+        check_rows(self, self.dim, inputs=inputs)
         query = self.score.project_query(self.W_q(inputs))
         key = self.score.project_key(self.W_k(inputs))
         value, score = self.W_v(inputs), self.score.comparison()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import check_sizes
 from regard.errors import InputError, ShapeError
 from regard.local import predict_centers
 from regard.masks import check_width
@@ -55,8 +56,10 @@ class PredictedWindow(Window):
 
     def __init__(self, width: int, query_dim: int, hidden_dim: int | None = None) -> None:
         super().__init__(width)
-        self.W_p = nn.Linear(query_dim, hidden_dim or query_dim, bias=False)
-        self.v_p = nn.Parameter(torch.empty(hidden_dim or query_dim).uniform_(-1, 1) * query_dim**-0.5)
+        hidden_dim = query_dim if hidden_dim is None else hidden_dim
+        check_sizes(query_dim=query_dim, hidden_dim=hidden_dim)
+        self.W_p = nn.Linear(query_dim, hidden_dim, bias=False)
+        self.v_p = nn.Parameter(torch.empty(hidden_dim).uniform_(-1, 1) * query_dim**-0.5)
 
     def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:  # noqa: ARG002 - the query decides
         places: Tensor = predict_centers(query, self.W_p.weight, self.v_p, lengths)

@@ -67,6 +67,7 @@ class TrainingConfig(Settings):
         "run then goes on, but not bit for bit.",
         may_change=True,
         ge=0,
+        le=1024,
     )
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "Where to train; auto = cuda where there is one.")
     precision: Literal["float32", "bfloat16"] = setting(

@@ -24,6 +24,7 @@ from regard.translation.watched import Watched, see, told
 from regard.translation.words import merge_pieces, without_end
 
 BATCH = 64
+MOST = 1 << 25  # numbers that a search or an alignment holds of all looks; 128 MB
 LONGEST = 2000  # pieces of a sentence; more is almost surely a whole text on one line
 
 
@@ -129,21 +130,29 @@ class Translator:
             for place, (source, target) in enumerate(zip(sources, targets, strict=True), number + 1):
                 if not (source.ids and target.ids):
                     raise DataError(f"pair {place} has an empty side; there is nothing to align. Leave it out.")
-            forced = self.model.force(self._batch(sources, targets))
-            if forced.weights is None:
-                raise InputError("this model has no attention to align by; train one with model.attention set")
-            looks, log_probs = forced.weights.double().numpy(), forced.log_probs.sum(1).tolist()
-            for source, target, look, log_prob in zip(sources, targets, looks, log_probs, strict=True):
-                source_words = self.vocabularies.source.words(source.ids)
-                target_words = self.vocabularies.target.words(target.ids)
-                whole = look[: len(target.ids), : len(source.ids) + 1]
-                yield Alignment(
-                    [word.text for word in source_words],
-                    [word.text for word in target_words],
-                    merge_pieces(whole, target_words, source_words),
-                    log_prob,
-                )
+            costs = [len(source.ids) * len(target.ids) for source, target in zip(sources, targets, strict=True)]
+            found: dict[int, Alignment] = {}
+            for rows in cut(costs, MOST):
+                some = self._align([sources[row] for row in rows], [targets[row] for row in rows])
+                found.update(zip(rows, some, strict=True))
+            yield from (found[row] for row in range(len(several)))
             number += len(several)
+
+    def _align(self, sources: Sequence[_Sentence], targets: Sequence[_Sentence]) -> Iterator[Alignment]:
+        forced = self.model.force(self._batch(sources, targets))
+        if forced.weights is None:
+            raise InputError("this model has no attention to align by; train one with model.attention set")
+        looks, log_probs = forced.weights.double().numpy(), forced.log_probs.sum(1).tolist()
+        for source, target, look, log_prob in zip(sources, targets, looks, log_probs, strict=True):
+            source_words = self.vocabularies.source.words(source.ids)
+            target_words = self.vocabularies.target.words(target.ids)
+            whole = look[: len(target.ids), : len(source.ids) + 1]
+            yield Alignment(
+                [word.text for word in source_words],
+                [word.text for word in target_words],
+                merge_pieces(whole, target_words, source_words),
+                log_prob,
+            )
 
     def _read(self, texts: Sequence[str], first: int, *, side: str = "source") -> list[_Sentence]:
         for text in texts:
@@ -165,15 +174,24 @@ class Translator:
     def _search(
         self, sentences: list[_Sentence], beam: int, n_best: int, alpha: float, max_length: int | None
     ) -> Iterator[list[Hypothesis]]:
-        if not sentences:
-            return iter(())
-        batch = self._batch(sentences, sentences)
+        """The best of each sentence, in order; long ones are searched few at a time, so that memory stays bounded."""
         limits = [limit_for(len(sentence.ids), self.model.longest) for sentence in sentences]
         if max_length is not None:
             limits = [min(max_length, self.model.longest or max_length)] * len(sentences)
-        with torch.inference_mode():
-            state = self.model.start(batch.source, batch.source_lengths)
-            return iter(search(self.model, state, limits, beam=beam, n_best=n_best, alpha=alpha))
+        # Each hypothesis keeps where it looked at every step, and has a score for every word of the vocabulary.
+        vocabulary = len(self.vocabularies.target)
+        costs = [
+            beam * max(len(sentence.ids) * limit, vocabulary) for sentence, limit in zip(sentences, limits, strict=True)
+        ]
+        found: dict[int, list[Hypothesis]] = {}
+        for rows in cut(costs, MOST):
+            some = [sentences[row] for row in rows]
+            batch = self._batch(some, some)
+            with torch.inference_mode():
+                state = self.model.start(batch.source, batch.source_lengths)
+                best = search(self.model, state, [limits[row] for row in rows], beam=beam, n_best=n_best, alpha=alpha)
+            found.update(zip(rows, best, strict=True))
+        return iter([found[row] for row in range(len(sentences))])
 
     def _translation(self, sentence: _Sentence, hypotheses: list[Hypothesis]) -> Translation:
         best, *others = (self._one(sentence, hypothesis) for hypothesis in hypotheses)
@@ -197,6 +215,25 @@ class Translator:
             log_prob=found.log_prob,
             finished=found.finished,
         )
+
+
+def cut(costs: Sequence[int], most: int) -> list[list[int]]:
+    """Rows in groups that cost ``most`` at most, each row of a group as much as its dearest; dear ones stand alone.
+
+    >>> cut([1, 9, 2, 5, 3], 10)
+    [[1], [3, 4], [2, 0]]
+    >>> cut([1, 1, 2], 10)
+    [[0, 1, 2]]
+    """
+    if len(costs) * max(costs, default=0) <= most:
+        return [list(range(len(costs)))] if costs else []
+    groups: list[list[int]] = []
+    for row in sorted(range(len(costs)), key=lambda row: -costs[row]):
+        if groups and (len(groups[-1]) + 1) * costs[groups[-1][0]] <= most:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
 
 
 def _nothing(text: str) -> Translation:

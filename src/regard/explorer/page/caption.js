@@ -90,7 +90,7 @@ class Captions {
     this.mounted.forEach((one) => one.destroy());
     this.output.removeAttribute("aria-busy");
     const boxes = this.results.map(({ model }) => h("section", { class: "panel", "aria-label": model.name },
-      h("h2", { text: this.results.length > 1 ? `${model.name}: ${model.attention} attention` : model.name })));
+      h("h2", { class: "named", text: this.results.length > 1 ? `${model.name}: ${model.attention} attention` : model.name })));
     this.output.replaceChildren(h("div", { class: "two" }, boxes), button("Another photograph", () => this.input.click(), { class: "button quiet" }));
     const word = /^\d{1,3}$/.test(this.params.get("word") ?? "") ? Number(this.params.get("word")) : null;
     this.mounted = this.results.map(({ data, error }, i) => {

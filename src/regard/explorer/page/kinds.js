@@ -21,7 +21,7 @@ const FORMULAS = {
 };
 const SHARES = { softmax: "softmax: everyone gets a share", sparsemax: "sparsemax: far keys get exactly 0", hard: "hard: all on the best" };
 const REACHES = { global: "every key", window: "a window", gaussian: "a window with a Gaussian" };
-const QUERY = [[2, 1]];
+const QUERY = [[1, 0.5]];
 const KEYS = [[1, 0.5], [0.5, -0.5], [2, 1], [-1, 0], [1, 2], [0, 1.5]];
 const FIRST = "The agreement on the European Economic Area was signed in August 1992.";
 

@@ -31,6 +31,10 @@ export function equivariance(state) {
   return { same: gap < 1e-9, gap, expected };
 }
 
+const PROJECTIONS = {
+  W_Q: ["Query weights", "*W*_{Q}"], W_K: ["Key weights", "*W*_{K}"], W_V: ["Value weights", "*W*_{V}"], W_O: ["Output weights", "*W*_{O}"],
+};
+
 const numbered = (letter, count) => (count === 1 ? [letter] : Array.from({ length: count }, (_, i) => `${letter}${i + 1}`));
 
 function fromQueries(state) {
@@ -61,8 +65,8 @@ function fromInputs(state) {
     { formula: "*x*_{i}", note: "A vector for each word.", rows: names, editable: true });
   const placed = withPlaces(state, input);
   const words = placed.at(-1) ?? input;
-  const W = Object.fromEntries(["W_Q", "W_K", "W_V", "W_O"].filter((name) => state[name])
-    .map((name) => [name, given(name, name, state[name], { editable: true })]));
+  const W = Object.fromEntries(Object.entries(PROJECTIONS).filter(([id]) => state[id])
+    .map(([id, [name, formula]]) => [id, given(id, name, state[id], { formula, editable: true })]));
   const [query, key, value] = [["query", "Queries", "Q"], ["keys", "Keys", "K"], ["values", "Values", "V"]].map(
     ([id, name, letter]) => product(id, name, `*X* *W*_{${letter}}`, words, W[`W_${letter}`]));
   const attention = state.rung === "heads" ? heads(state, query, key, value, W.W_O) : single(state, query, key, value);

@@ -128,9 +128,9 @@ class Translate {
 }
 
 function plainPanel({ model, answer }) {
-  return h("section", { class: "panel", "aria-label": "Without attention" }, h("h2", { text: `Without attention: ${model.name}` }),
+  return h("section", { class: "panel", "aria-label": "Without attention" }, h("h2", { text: "Without attention" }),
     answer.failed ? errorBox(answer.failed) : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
-    h("p", { class: "rg-note", text: "One vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to." }));
+    h("p", { class: "rg-note", text: `${model.name}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.` }));
 }
 
 const whole = (text) => (/^\d{1,4}$/.test(text ?? "") ? Number(text) : 0);

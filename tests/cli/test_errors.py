@@ -1,0 +1,61 @@
+"""What goes wrong around a verb is said in one line, and ends with 2."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.cli.test_attend import KEYS, QUERY, regard
+
+ATTEND = ["attend", "--query", QUERY, "--keys", KEYS]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tranlate"], 'regard: unknown command "tranlate". Did you mean "translate"?'),
+        (["translate", "--beem", "3"], "Did you mean"),
+        (["translate", "a", "--beam", "two"], "unable to convert"),
+        (["train"], "requires an argument"),
+        (["align", "a", "b", "c"], "unused Tokens: ['c']"),
+        ([*ATTEND, "--score", "general", "--weight", "W=1", "--weight", "W=2"], "--weight W is given twice"),
+    ],
+)
+def test_usage_errors_are_one_line(words, said):
+    printed = regard(*words, code=2)
+    assert said in printed
+    assert printed.startswith("regard: ")
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+@pytest.mark.parametrize("words", [["--help"], ATTEND, [*ATTEND, "--json"]])
+def test_a_full_disk_is_said(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "regard", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "regard: cannot write the output: No space left on device\n")
+
+
+def test_a_stdout_that_cannot_hold_the_text_is_said():
+    variables = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-m", "regard", *ATTEND], env=variables, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "regard: stdout is ascii, which cannot hold" in done.stderr
+    assert done.stderr.endswith("set PYTHONIOENCODING=utf-8\n")
+
+
+def test_longdouble_files_are_numbers_like_others(tmp_path):
+    np.save(tmp_path / "keys.npy", np.ones((2, 3), np.longdouble))
+    printed = regard("attend", "--query", "1 2 3", "--keys", str(tmp_path / "keys.npy"), "--score", "dot", "--json")
+    assert '"scores": [6.0, 6.0]' in printed
+
+
+def test_a_file_that_claims_more_than_fits_is_refused(tmp_path):
+    path = tmp_path / "keys.npy"
+    np.save(path, np.ones((2, 3)))
+    path.write_bytes(path.read_bytes().replace(b"(2, 3)", b"(9999999, 9999999999)".ljust(6))[:128])
+    assert "keys: cannot read" in regard("attend", "--query", "1 2 3", "--keys", str(path), code=2)

@@ -8,6 +8,8 @@ from hypothesis import settings
 
 import regard
 
+pytest_plugins = ["tests.chromium"]
+
 settings.register_profile("regard", deadline=None)  # a busy machine is not a defect
 settings.load_profile("regard")
 

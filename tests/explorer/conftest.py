@@ -1,18 +1,14 @@
-"""A real Chromium and a real server on loopback, for the tests of the page.
+"""A real server on loopback, for the tests of the page: ``site.address("/steps")`` is a view's address, with the token.
 
-``page`` is a Playwright page that fails its test on any console error, uncaught exception or request that leaves the
-machine; ``site.address("/steps")`` is a view's address, token included.
+``page``, a page of a real Chromium, comes from ``tests/chromium.py``.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
@@ -56,42 +52,3 @@ def site() -> Iterator[Site]:
     yield Site(port)
     server.should_exit = True
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[object]:
-    """A headless Chromium, the system's own."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with playwright, of '.[test]'")
-    program = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip(
-            "the page is tested in a Chromium; there is none. Install Debian's chromium, or set REGARD_CHROMIUM"
-        )
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    with playwright.sync_playwright() as started:
-        # Chromium's sandbox does not run as root, nor its shared memory in a small container.
-        arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if root else [])]
-        chromium = started.chromium.launch(executable_path=program, args=arguments)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser):
-    """A fresh page; at the end of the test nothing may have gone wrong in it, and nothing left the machine."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(15_000)
-    opened, wrong = context.new_page(), []
-
-    def watch(request):
-        parts = urlsplit(request.url)
-        if parts.scheme not in ("data", "blob", "file") and parts.hostname != "127.0.0.1":
-            wrong.append(f"a request left the machine: {request.url}")
-
-    context.on("request", watch)
-    context.on("console", lambda said: wrong.append(f"console: {said.text}") if said.type == "error" else None)
-    opened.on("pageerror", lambda error: wrong.append(f"uncaught: {error}"))
-    opened.wrong = wrong  # a test that provokes an error on purpose clears this list
-    yield opened
-    context.close()
-    assert wrong == []

@@ -6,14 +6,14 @@ always the same five words, which look along the diagonal of the photograph.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
-from regard.errors import DataError
+from regard.captioning.photos import open_photo
+from regard.explorer.limits import PHOTO_PIXELS
 from regard.explorer.models import Card
 from regard.show.data import photo_data, watched_data
 from regard.translation.results import Translation
@@ -73,11 +73,7 @@ class Diagonal:
         pass
 
     def answer(self, given: Any, beam: int) -> dict[str, Any]:  # noqa: ARG002 - one answer whatever the beam
-        try:
-            picture = Image.open(io.BytesIO(given), formats=("PNG", "JPEG"))
-            picture.load()
-        except (UnidentifiedImageError, OSError) as error:
-            raise DataError(f"the photograph cannot be read: {error}") from None
+        picture = open_photo(given, most_pixels=PHOTO_PIXELS)
         hard = self.card.attention == "hard"
         places = np.arange(7)
         weights = np.zeros((5, 7, 7))

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import threading
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -212,18 +213,38 @@ def test_models_that_are_not_there(app):
     assert refused(ask(bare, "POST", "/api/translate", json=SENTENCE), 404, "no model to translate is loaded")
 
 
-@pytest.mark.parametrize("photo", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n" + b"\0" * 100, photograph()[:400], b"<svg/>"])
-def test_hostile_photographs(app, photo):
-    assert refused(ask(app, "POST", "/api/caption?model=diagonal-soft", content=photo), 422)
+def bomb():
+    """A small file that says it has 9,000 x 9,000 pixels."""
+    written = io.BytesIO()
+    Image.new("L", (1, 1)).save(written, "PNG")
+    size = (9000).to_bytes(4)
+    header = b"IHDR" + size + size + written.getvalue()[24:29]
+    return written.getvalue()[:12] + header + zlib.crc32(header).to_bytes(4) + written.getvalue()[33:]
+
+
+@pytest.mark.parametrize(
+    ("photo", "words"),
+    [
+        (b"", "empty"),
+        (b"GIF89a", "no photograph"),
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, ""),
+        (photograph()[:400], "damaged or cut off"),
+        (b"<svg onload='alert(1)'/>", "no photograph"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0", "no photograph"),
+        (bomb(), "9000 x 9000 pixels"),
+    ],
+)
+def test_hostile_photographs(app, photo, words):
+    assert refused(ask(app, "POST", "/api/caption?model=diagonal-soft", content=photo), 422, words)
 
 
 def test_reading_stops_at_the_limit(app):
-    """The body is endless; what was read of it is little more than the limit."""
+    """The body has no end in sight; what was read of it is little more than the limit."""
     read = 0
 
     async def endless():
         nonlocal read
-        while True:
+        while read < 2 * PHOTO_BYTES:  # a server that goes on reading is seen to, and ends
             read += 1 << 16
             yield b"\0" * (1 << 16)
 
@@ -231,7 +252,7 @@ def test_reading_stops_at_the_limit(app):
         messages, sent = endless(), []
 
         async def receive():
-            return {"type": "http.request", "body": await anext(messages), "more_body": True}
+            return {"type": "http.request", "body": await anext(messages, b""), "more_body": read < 2 * PHOTO_BYTES}
 
         async def send(message):
             sent.append(message)
@@ -282,14 +303,15 @@ class Gated:
 
 def test_too_many_at_once_are_told_to_come_back():
     model = Gated()
-    app = build_app([model], work=Work(waiting=1), token=TOKEN, port=PORT)
+    app = build_app([model], work=Work(waiting=1, seconds=30), token=TOKEN, port=PORT)
 
     async def three():
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=f"http://{HOST}") as client:
             send = {"json": {"model": "gated", "text": "a"}, "headers": {"X-Regard-Token": TOKEN}}
             sent = [asyncio.create_task(client.post("/api/translate", **send)) for _ in range(3)]
-            (soonest,), waiting = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
+            done, waiting = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
             model.go.set()
+            (soonest,) = done
             return soonest.result(), [await task for task in waiting]
 
     soonest, later = elsewhere(three())

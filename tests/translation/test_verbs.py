@@ -21,6 +21,8 @@ def test_translate_words_and_json(toy_run, tmp_path):
     assert list(found) == ["source", "translation", "source_words", "target_words", "weights", "score"]
     assert found["translation"] == TRANSLATION
     assert plot.exists()
+    regard("translate", SENTENCE, "--model", str(toy_run), "--plot", str(tmp_path / "map.html"))
+    assert '"rows":["la","voiture","rouge"' in (tmp_path / "map.html").read_text()
     both = regard("translate", SENTENCE, "a cat", "--model", str(toy_run), "--n-best", "2").splitlines()
     assert len(both) == 4
 
@@ -28,7 +30,7 @@ def test_translate_words_and_json(toy_run, tmp_path):
 def test_translate_prints_the_map_when_asked(toy_run):
     printed = regard("translate", SENTENCE, "--model", str(toy_run), "--map").splitlines()
     assert printed[0] == TRANSLATION
-    rows = [line.split() for line in printed if line.split()[1:] and line.split()[0] in TRANSLATION.split()]
+    rows = [line.split() for line in printed[1:] if "." in line]
     assert [row[0] for row in rows] == TRANSLATION.split()
     assert all(0.9 < sum(map(float, row[1:])) < 1.1 for row in rows)
     assert regard("translate", SENTENCE, "--model", str(toy_run)).splitlines() == [TRANSLATION]

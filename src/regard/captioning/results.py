@@ -44,6 +44,17 @@ class Caption:
             raise InputError("there are no words to draw")
         return plot_caption(self.photo, self.words, self.weights, path, hard=self.hard)
 
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """The photograph and its words as one HTML file that needs nothing else: point at a word, click to keep it."""
+        from regard.show.html import write_html
+
+        return write_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from regard.show.notebook import repr_html
+
+        return repr_html(self)
+
     def to_json(self) -> dict[str, Any]:
         """What ``regard caption --json`` prints."""
         shown: dict[str, Any] = {

@@ -19,6 +19,7 @@ VERBS = {
     "train": "Train a model as a run file says.",
     "translate": "Translate sentences, and see where the model looked.",
     "caption": "Describe photographs, and see where the model looked for each word.",
+    "scenes": "Draw scenes of coloured shapes to learn captioning on.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
     "export": "Write a trained model as a small folder to hand on.",

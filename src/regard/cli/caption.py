@@ -41,14 +41,16 @@ def caption(
     json_
         Print a JSON object a line, with the words, the weights and the score.
     plot
-        Draw the (single) photograph once for each word, lit where the model looked: .png, .svg or .pdf.
+        Draw the (single) photograph once for each word, lit where the model looked (.png, .svg, .pdf), or write it as a
+        page that stands alone (.html).
     """
     if not image:
         raise InputError("there is no photograph to describe: regard caption photo.jpg")
     if plot is not None:
-        from regard.show.figures import checked_path
+        from regard.show.figures import ENDINGS, checked_path
+        from regard.show.html import ENDING, is_html
 
-        checked_path(plot)
+        checked_path(plot, (*ENDINGS, ENDING))
         if len(image) != 1:
             raise InputError(f"--plot draws one photograph; {len(image)} given. Give one.")
     from regard.captioning.captioner import Captioner
@@ -61,5 +63,5 @@ def caption(
             sys.stdout.write("\n".join([found.text, *(other.text for other in found.alternatives)]) + "\n")
         sys.stdout.flush()
         if plot is not None:
-            found.plot(plot)
+            (found.html if is_html(plot) else found.plot)(plot)
             sys.stderr.write(f"wrote {plot}\n")

@@ -15,6 +15,9 @@ Labels = Annotated[list[Label], Field(min_length=1, max_length=1000)]
 Rows = list[list[Number]]
 Text = Annotated[str, Field(max_length=20_000)]
 
+Origin = Annotated[tuple[Label, int, int], Field(strict=False)]
+"""a table, a row and a column; strictly a tuple would be no JSON list"""
+
 
 class _Data(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -110,7 +113,7 @@ class Table(_Data):
     rows: Labels | None = None
     columns: Labels | None = None
     values: Annotated[list[list[Number | None]], Field(min_length=1)]
-    origin: list[list[list[tuple[Label, int, int]] | None]] | None = Field(None, alias="from")
+    origin: list[list[list[Origin] | None]] | None = Field(None, alias="from")
     why: list[list[Text | None]] | None = None
 
 

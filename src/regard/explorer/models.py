@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-import regard
 from regard import pretrained
 from regard.errors import InputError
 from regard.explorer.limits import PHOTO_PIXELS
@@ -98,9 +96,12 @@ class CaptionServed:
         self.card = card
 
     def load(self) -> None:
-        self.captioner = regard.Captioner.load(self.card.name)
+        from regard.captioning.captioner import Captioner
+
+        self.captioner = Captioner.load(self.card.name)
         self.captioner.caption(np.zeros((224, 224, 3), np.uint8))
 
     def answer(self, given: Any, beam: int) -> dict[str, Any]:
-        photos = importlib.import_module("regard.captioning.photos")
-        return photo_data(self.captioner.caption(photos.open_photo(given, most_pixels=PHOTO_PIXELS), beam=beam))
+        from regard.captioning.photos import open_photo
+
+        return photo_data(self.captioner.caption(open_photo(given, most_pixels=PHOTO_PIXELS), beam=beam))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from regard.attention import Attended
     from regard.translation.results import Alignment, Translation
     from regard.translation.watched import Watched
-    from regard.translation.words import Weights
 
 MOST_NUMBERS = 5000  # of a table, or of the links between two
 LONGEST_SIDE = 640  # pixels of a photograph that is shown; beyond it a file only grows
@@ -48,11 +47,12 @@ class Captioned(Protocol):
 def parts_of(result: Any) -> list[Data]:
     """What is shown of a result, one part under the other."""
     from regard.attention import Attended
+    from regard.translation.results import drawn
 
     if isinstance(result, Attended):
         return attended_data(result)
     if hasattr(result, "looks"):
-        drawable(result.translation)
+        drawn(result.translation)
         return [watched_data(result)]
     if hasattr(result, "target_words"):
         return [map_data(result)]
@@ -66,24 +66,17 @@ def parts_of(result: Any) -> list[Data]:
 
 def map_data(result: Translation | Alignment) -> Data:
     """Where each word of a translation looked."""
+    from regard.translation.results import drawn
+
     text, source = getattr(result, "text", None), getattr(result, "source", None)
     return {
         "kind": "map",
         "rows": result.target_words,
         "columns": result.source_words,
-        "weights": numbers(drawable(result)),
+        "weights": numbers(drawn(result)),
         "text": " ".join(result.target_words) if text is None else text,
         "source": " ".join(result.source_words) if source is None else source,
     }
-
-
-def drawable(result: Translation | Alignment) -> Weights:
-    """The weights, where there are any."""
-    if result.weights is None:
-        raise InputError("this model has no attention, so there is nothing to draw; train one with model.attention set")
-    if not result.weights.size:
-        raise InputError("there are no words to draw")
-    return result.weights
 
 
 def watched_data(watched: Watched) -> Data:
@@ -142,13 +135,13 @@ def attended_data(attended: Attended) -> list[Data]:
 
     Tables too large to be read number by number are left to the map.
     """
-    shown = [step for step in one_by_one(attended.steps()) if np.prod(step.value.shape) <= MOST_NUMBERS]
+    shown = one_by_one(step for step in attended.steps() if np.prod(step.value.shape) <= MOST_NUMBERS)
     tables = [
         {
             "id": step.name,
             "name": step.name,
             "formula": step.formula,
-            "values": numbers(as_table(step.value, step.name)),
+            "values": numbers(as_table(step.value, step.name), spelled=True),
         }
         for step in shown
     ]

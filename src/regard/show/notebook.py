@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import RegardError
-from regard.show.cells import shades, short
-from regard.show.colours import colours_of, hexadecimal, ink_on
+from regard.show.cells import short
+from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
 from regard.show.data import Data, data_url, parts_of
 from regard.show.html import bundle
 
@@ -66,7 +66,7 @@ def _shown(part: Data, result: Any) -> str:
 
 def _map(part: Data) -> str:
     said = f"<p>{escape(part['source'])}<br><strong>{escape(part['text'])}</strong></p>\n" if part.get("text") else ""
-    return said + _table(part["weights"], part["rows"], part["columns"], np.asarray(part["weights"], dtype=float))
+    return said + _table(part["weights"], part["rows"], part["columns"])
 
 
 def _steps(part: Data) -> str:
@@ -105,26 +105,24 @@ def _lit(photo: Image, grid: Sequence[Sequence[float]]) -> Image:
 
 
 def _table(
-    values: Sequence[Sequence[float | None]],
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    shade: np.ndarray | None = None,
+    values: Sequence[Sequence[float | str | None]], rows: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> str:
     table = np.array(values, dtype=float)  # None becomes NaN, "-Infinity" infinite
-    shade = shades(table) if shade is None else shade
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (columns or ())[:MOST])
+    colours = colours_of(table if rows else signed_shades(table))  # a map's scale goes from 0 to 1, whatever is in it
+    inks = ink_on(colours)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns[:MOST])
     body = []
     for i, row in enumerate(table[:MOST]):
         name = f'<th scope="row">{escape(rows[i])}</th>' if rows else ""
-        body.append(f"<tr>{name}{''.join(_cell(x, s) for x, s in zip(row[:MOST], shade[i], strict=False))}</tr>\n")
-    top = f"<thead><tr>{'<td></td>' if rows else ''}{head}</tr></thead>\n" if head else ""
+        cells = (_cell(number, colours[i, j], inks[i, j]) for j, number in enumerate(row[:MOST]))
+        body.append(f"<tr>{name}{''.join(cells)}</tr>\n")
+    top = f"<thead><tr><td></td>{head}</tr></thead>\n" if head else ""
     left_out = _more(len(table), "rows") + _more(table.shape[1], "columns")
     return f"<table>{top}<tbody>{''.join(body)}</tbody></table>\n{left_out}"
 
 
-def _cell(number: float, shade: float) -> str:
-    colour = colours_of(np.array(shade))
-    return f'<td style="background:{hexadecimal(colour)};color:{ink_on(colour)};text-align:right">{short(number)}</td>'
+def _cell(number: float, colour: np.ndarray, ink: str) -> str:
+    return f'<td style="background:{hexadecimal(colour)};color:{ink};text-align:right">{short(number)}</td>'
 
 
 def _more(count: int, what: str) -> str:

@@ -11,7 +11,8 @@ from regard.errors import InputError
 from regard.translation.words import Weights, without_end
 
 
-def _drawn(result: Translation | Alignment) -> Weights:
+def drawn(result: Translation | Alignment) -> Weights:
+    """The weights to draw; an error where there are none."""
     if result.weights is None:
         raise InputError("this model has no attention, so there is nothing to draw; train one with model.attention set")
     if not result.weights.size:
@@ -22,7 +23,7 @@ def _drawn(result: Translation | Alignment) -> Weights:
 def _plot(result: Translation | Alignment, path: str | os.PathLike[str]) -> Path:
     from regard.show.figures import plot_map
 
-    return plot_map(_drawn(result), result.target_words, result.source_words, path)
+    return plot_map(drawn(result), result.target_words, result.source_words, path)
 
 
 def _show(result: Translation | Alignment) -> None:
@@ -30,7 +31,7 @@ def _show(result: Translation | Alignment) -> None:
 
     from regard.show.terminal import TerminalMap
 
-    Console().print(TerminalMap(_drawn(result), result.target_words, result.source_words))
+    Console().print(TerminalMap(drawn(result), result.target_words, result.source_words))
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class SourceRow {
     this.number = h("span", { class: "number" });
     this.bar = h("span", { class: "bar" });
     this.name = h("th", { scope: "row", dir: "auto" }, h("span", { class: "source-word", text: name }));
-    this.element = h("tr", {}, this.name, this.score, h("td", { class: "weight" }, h("span", { class: "track" }, this.bar), this.number));
+    this.element = h("tr", {}, this.name, this.score, h("td", { class: "weight" }, h("span", {}, h("span", { class: "track" }, this.bar), this.number)));
   }
 
   show(score, weight) {

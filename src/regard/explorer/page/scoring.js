@@ -7,10 +7,14 @@ import { bracketed, columnOf, cosineWhy, given, pairs, pointwise, product, rowOf
 /** The score's own weights as tables that can be edited. */
 export function weightTables(score, weights) {
   const names = {
-    W: { general: "between query and key", concat: "for query and key end to end", location: "a row for each place" }[score],
-    W_q: "what the query brings", W_k: "what the key brings", v: "how hidden numbers become a score",
+    W: ["Score weights", "*W*", { general: "Which entry asks for which.", concat: "For query and key end to end.", location: "A row for each place." }[score]],
+    W_q: ["Score weights of the query", "*W*_{q}"], W_k: ["Score weights of the key", "*W*_{k}"],
+    v: ["Score vector", "*v*", "How hidden numbers become a score."],
   };
-  return Object.entries(weights).map(([name, values]) => given(name, name, values, { note: names[name], editable: true }));
+  return Object.entries(weights).map(([id, values]) => {
+    const [name, formula, note] = names[id];
+    return given(id, name, values, { formula, note, editable: true });
+  });
 }
 
 /**
@@ -104,7 +108,7 @@ export function weightsTable(normalize, scores, { suffix = "", title = "" } = {}
   const seen = (i) => (all ? scores.values.flat() : scores.values[i]);
   const [formula, note] = {
     softmax: ["exp(score_{j}) / Σ exp(score)", "Every row becomes shares that add up to 1."],
-    all: ["exp(score) / Σ over the whole table", "All cells together add up to 1."],
+    all: ["exp(score) / Σ_{all} exp(score)", "All cells together add up to 1."],
     sparsemax: ["the nearest shares to the scores", "Shares that add up to 1; far keys get exactly 0."],
     hard: ["1 for the largest score", "Everything on the best key."],
   }[normalize];

@@ -120,17 +120,18 @@ class Translate {
 
   snapshot() {
     if (!this.result) return null;
-    const main = { ...this.result, kind: "map", title: `${this.model.name}: ${this.result.text}` };
+    const main = { ...this.result, title: this.model.name };
     if (!this.plain?.answer?.text) return { name: "regard-translation", data: main };
-    const plain = { ...this.plain.answer, kind: "map", weights: null, title: `${this.plain.model.name}, without attention: ${this.plain.answer.text}` };
-    return { name: "regard-translation", data: { kind: "several", title: this.result.source ?? this.text.value, parts: [main, plain] } };
+    const plain = { ...this.plain.answer, title: `${this.plain.model.name}, without attention` };
+    const parts = [main, plain].map((part) => ({ ...part, source: "" }));
+    return { name: "regard-translation", data: { kind: "several", title: this.result.source, parts } };
   }
 }
 
 function plainPanel({ model, answer }) {
-  return h("section", { class: "panel", "aria-label": "Without attention" }, h("h2", { text: `Without attention: ${model.name}` }),
+  return h("section", { class: "panel", "aria-label": "Without attention" }, h("h2", { text: "Without attention" }),
     answer.failed ? errorBox(answer.failed) : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
-    h("p", { class: "rg-note", text: "One vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to." }));
+    h("p", { class: "rg-note", text: `${model.name}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.` }));
 }
 
 const whole = (text) => (/^\d{1,4}$/.test(text ?? "") ? Number(text) : 0);

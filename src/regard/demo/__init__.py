@@ -1,0 +1,1 @@
+"""The demo: the whole story on one page, computed where it runs."""

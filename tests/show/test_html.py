@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 import regard
+from regard.captioning.results import Caption
 from regard.errors import DtypeError, InputError
 from regard.show.data import parts_of
 from regard.show.html import bundle, document, embedded
 from regard.translation.results import Alignment, Translation
-from tests.explorer.stand_ins import Captioned
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -38,7 +38,8 @@ def translation(source=("the", "old", "cat"), target=("la", "chatte", "vieille")
 def caption():
     weights = np.full((2, 7, 7), 0.5 / 48)
     weights[0, 1, 2] = weights[1, 5, 6] = 0.5
-    return Captioned("a dog", ["a", "dog"], weights, False, Image.radial_gradient("L").resize((300, 200)))
+    photo = Image.radial_gradient("L").resize((300, 200))
+    return Caption(None, "a dog", ["a", "dog"], weights, -0.5, -1.0, True, False, photo)
 
 
 def data_in(html):
@@ -101,9 +102,7 @@ def test_a_translation_opens_from_disk_to_be_pointed_at_and_pinned(page, tmp_pat
 
 
 def test_a_caption_opens_from_disk(page, tmp_path):
-    path = tmp_path / "photo.html"
-    path.write_text(document(parts_of(caption())))
-    page.goto(path.as_uri())
+    page.goto(caption().html(tmp_path / "photo.html").as_uri())
     page.locator(".rg-word", has_text="dog").hover()
     assert "looked most at the bottom right" in page.locator(".rg-readout").inner_text()
     width = page.locator(".rg-image").evaluate("image => image.decode().then(() => image.naturalWidth)")

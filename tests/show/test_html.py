@@ -14,6 +14,7 @@ from PIL import Image
 import regard
 from regard.captioning.results import Caption
 from regard.errors import DtypeError, InputError
+from regard.show import data
 from regard.show.data import parts_of
 from regard.show.html import bundle, document, embedded
 from regard.translation.results import Alignment, Translation
@@ -159,6 +160,23 @@ def test_tables_too_large_to_read_are_left_to_the_map():
     assert len(weights["weights"]) == 120
     assert [table["id"] for table in steps["tables"]] == ["query", "keys", "values", "context"]
     assert len(document([steps, weights])) < 600_000
+
+
+def test_whatever_is_large_something_is_shown(monkeypatch):
+    random = np.random.default_rng(0)
+    many_queries = parts_of(regard.attend(random.standard_normal((100, 60)), random.standard_normal((10, 60))))
+    assert [part["kind"] for part in many_queries] == ["steps", "map"]
+    monkeypatch.setattr(data, "MOST_NUMBERS", 3)
+    everything = parts_of(regard.attend(random.standard_normal(5), random.standard_normal((4, 5))))
+    assert [part["kind"] for part in everything] == ["map"]
+
+
+def test_windows_are_shown_without_links():
+    random = np.random.default_rng(0)
+    local = regard.attend_local(random.standard_normal((3, 4)), random.standard_normal((7, 4)), width=1, score="dot")
+    steps, weights = parts_of(local)
+    assert not any("from" in table for table in steps["tables"])
+    assert len(weights["weights"][0]) == 7
 
 
 def test_an_alignment_is_shown_as_a_translation_is(tmp_path):

@@ -1,10 +1,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint test-lowest bench clean
+.PHONY: demo figures test lint test-lowest bench clean
 
 demo: .venv/regard.stamp
 	$(BIN)/regard demo --out demo
+
+# The pictures and the reference of docs/, by the package itself.
+figures: .venv/regard.stamp
+	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/reference.py
 
 test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2

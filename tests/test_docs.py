@@ -1,11 +1,13 @@
 """Every Python block of the documentation runs, in order, page by page."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 import torch
 
+import regard
 from regard.nn import SCORES
 from regard.translation.batches import padded_batch
 from regard.translation.model import build_model
@@ -41,3 +43,25 @@ def test_a_new_kind_is_known_to_run_files_by_its_name():
     config = RNNConfig(attention="nearness", embedding=8, encoder_size=4, decoder_size=8)
     model = build_model(config, 20, 20, generator=torch.Generator().manual_seed(0))
     assert float(model(padded_batch([[5, 6]], [[7]])).nll) > 0
+
+
+def test_the_reference_is_what_the_package_says(monkeypatch):
+    docs = Path(__file__).parents[1] / "docs"
+    monkeypatch.syspath_prepend(str(docs))
+    import reference
+
+    assert (docs / "reference.md").read_text() == reference.page(), "run python docs/reference.py"
+    told = (docs / "reference.md").read_text()
+    rooms = {name for name in regard.__all__ if inspect.ismodule(getattr(regard, name))}
+    assert {room.__name__.removeprefix("regard.") for room in reference.ROOMS} == rooms
+    for name in set(regard.__all__) - rooms - {"__version__"}:
+        assert f"### `regard.{name}" in told
+
+
+def test_every_picture_of_the_pages_is_there_and_they_are_small():
+    root = Path(__file__).parents[1]
+    for page in [*PAGES, root / "README.md"]:
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+    pictures = list((root / "docs" / "pictures").iterdir())
+    assert sum(picture.stat().st_size for picture in pictures) < 1_500_000

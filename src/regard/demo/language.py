@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-NOUNS = dict(
-    word.split(":")
-    for word in (
-        "car:voiture house:maison table:table door:porte flower:fleur chair:chaise window:fenêtre mountain:montagne "
-        "key:clé city:ville lamp:lampe apple:pomme pear:poire queen:reine letter:lettre hand:main leaf:feuille "
-        "road:route bottle:bouteille cat:chatte"
-    ).split()
-)
-ADJECTIVES = dict(
-    word.split(":")
-    for word in (
-        "red:rouge green:verte white:blanche black:noire round:ronde heavy:lourde cold:froide warm:chaude blue:bleue "
-        "yellow:jaune"
-    ).split()
-)
-LINKS = {"and": "et", "or": "ou", "with": "avec", "under": "sous"}
+NOUNS = {
+    "car": "voiture", "house": "maison", "table": "table", "door": "porte", "flower": "fleur", "window": "fenêtre",
+    "mountain": "montagne", "lamp": "lampe", "apple": "pomme", "queen": "reine", "letter": "lettre", "cat": "chatte",
+}  # fmt: skip
+ADJECTIVES = {"red": "rouge", "green": "verte", "white": "blanche", "black": "noire", "round": "ronde", "blue": "bleue"}
+LINKS = {"and": "et", "with": "avec", "under": "sous"}
 MOST = 10  # phrases in a sentence: up to 39 words
 
 
-def sentences(generator: np.random.Generator, count: int, most: int = MOST) -> list[tuple[str, str]]:
-    """Pairs of 1 to ``most`` phrases, each an article, an adjective and a noun; no noun comes twice.
+def sentences(generator: np.random.Generator, count: int) -> list[tuple[str, str]]:
+    """Pairs of 1 to ``MOST`` phrases, short ones more often, as in most texts.
 
-    >>> sentences(np.random.default_rng(3), 1, most=2)
-    [('the blue page under the dark hand', 'la page bleue sous la main sombre')]
+    >>> sentences(np.random.default_rng(8), 1)
+    [('the black key and the blue queen', 'la clé noire et la reine bleue')]
     """
-    return [_sentence(generator, 1 + int(most * generator.random() ** 2)) for _ in range(count)]
+    return [_sentence(generator, 1 + int(MOST * generator.random() ** 2)) for _ in range(count)]
+
+
+def pairs_of_each_length(generator: np.random.Generator, count: int) -> list[tuple[str, str]]:
+    """Pairs of 1, 2, … ``MOST`` phrases in turn."""
+    return [_sentence(generator, 1 + number % MOST) for number in range(count)]
 
 
 def _sentence(generator: np.random.Generator, phrases: int) -> tuple[str, str]:
+    """Each phrase an article, an adjective and a noun; no noun comes twice."""
     nouns, adjectives, links = list(NOUNS), list(ADJECTIVES), list(LINKS)
     source: list[str] = []
     target: list[str] = []

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from regard.training.files import write_text
 from regard.training.toml import render
 
 KINDS = {"with attention": "additive", "without attention": "none"}
-UPDATES = 1400  # about 80 seconds, with a core for each of the two
+UPDATES = 1200  # about a minute, with a core for each of the two
 EXAMPLE = "the red car under the blue house and the black cat with the round letter"
 Heard = Callable[[str, int], None]
 """is told the name of a model and how many of its updates are done"""
@@ -35,17 +35,18 @@ def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None
 
     runs = _train(out / "runs", updates, heard)
     test = [Pair(*pair) for pair in pairs_of_each_length(np.random.default_rng(2), 20 * MOST)]
+    _write_pairs(out / "runs" / "test.tsv", test)
     translators = {name: Translator.load(run) for name, run in runs.items()}
     found = {name: evaluate(translator, test, beam=1) for name, translator in translators.items()}
     curve = plot_by_length(found, out / "lengths.png")
     looked = translators["with attention"].translate(EXAMPLE)
     pictures = [Picture(curve, "BLEU by the number of words in the sentence, with and without attention.")]
     if looked.weights is not None and looked.weights.size:
-        drawn = looked.plot(out / "generated.png")
-        pictures.append(Picture(drawn, "Where the one with attention looked: nouns and adjectives change places."))
+        caption = "Where the one with attention looked: nouns and adjectives change places."
+        pictures.append(Picture(looked.plot(out / "generated.png"), caption, looked.html(out / "generated.html")))
     rows = [
-        [f"{bucket.first} to {bucket.last}", *(f"{evaluation.buckets[place].bleu:.1f}" for evaluation in found.values())]
-        for place, bucket in enumerate(next(iter(found.values())).buckets)
+        [f"{same[0].first} to {same[0].last}", *(f"{bucket.bleu:.1f}" for bucket in same)]
+        for same in zip(*(evaluation.buckets for evaluation in found.values()), strict=True)
     ]
     return Section(
         "Why attention exists",
@@ -68,8 +69,7 @@ def _train(folder: Path, updates: int, heard: Heard) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     generator = np.random.default_rng(1)
     for name, count in (("train", 8000), ("dev", 20)):
-        rows = (f"{source}\t{target}\n" for source, target in sentences(generator, count))
-        write_text(folder / f"{name}.tsv", "".join(rows))
+        _write_pairs(folder / f"{name}.tsv", sentences(generator, count))
     runs = {name: folder / name.replace(" ", "-") for name in KINDS}
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
@@ -95,6 +95,10 @@ def _train(folder: Path, updates: int, heard: Heard) -> dict[str, Path]:
             raise TrainingError(f"the training {name} ended with {process.returncode}: {said[-1] if said else ''}")
         heard(name, updates)
     return runs
+
+
+def _write_pairs(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    write_text(path, "".join(f"{source}\t{target}\n" for source, target in pairs))
 
 
 def updates_done(run: Path) -> int:

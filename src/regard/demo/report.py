@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import importlib.resources
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,15 +13,16 @@ from pathlib import Path
 import regard
 from regard.training.files import write_text
 
-_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
+WIDE = 1.8  # width to height; a wider picture may be scrolled on a narrow screen
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A file that was drawn, and what it shows."""
+    """A PNG file that was drawn, and what it shows; ``live`` is a page beside the report to look closer with."""
 
     path: Path
     caption: str
+    live: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,16 @@ def _chapter(number: int, section: Section) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    data = base64.b64encode(picture.path.read_bytes()).decode()
+    content = picture.path.read_bytes()
+    width, height = struct.unpack(">II", content[16:24])  # where a PNG file says its size
     caption = html.escape(picture.caption)
-    source = f"data:{_TYPES[picture.path.suffix]};base64,{data}"
-    return f'<figure><img src="{source}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
+    image = (
+        f'<img src="data:image/png;base64,{base64.b64encode(content).decode()}" alt="{caption}" '
+        f'width="{width}" height="{height}">'
+    )
+    more = f' <a href="{html.escape(picture.live.name)}">Point at its cells</a>' if picture.live else ""
+    frame = "frame wide" if width > WIDE * height else "frame"
+    return f'<figure><div class="{frame}">{image}</div><figcaption>{caption}{more}</figcaption></figure>'
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

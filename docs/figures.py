@@ -1,0 +1,91 @@
+"""Draw the pictures of the documentation with the package itself: ``make figures``."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+import regard
+from regard import worked
+from regard.captioning.scenes import COLOURS, make_scene
+from regard.demo import lengths, sections
+from regard.show.figures import plot_map, plot_steps
+from regard.show.photos import plot_caption
+
+HERE = Path(__file__).parent / "pictures"
+
+
+def steps() -> None:
+    worked.first().plot(HERE / "steps.png")
+    rng = np.random.default_rng(0)
+    score = regard.scores.Additive(W_q=rng.normal(size=(4, 3)), W_k=rng.normal(size=(4, 3)), v=rng.normal(size=4))
+    state, annotations = np.array(worked.STATE) / 20, np.array(worked.ANNOTATIONS) / 50
+    regard.attend(state, annotations, score=score).plot(HERE / "additive.png")
+    plot_steps([step for step in worked.second().steps() if step.name in NEEDED], HERE / "self.png")
+
+
+NEEDED = ("scores", "weights", "context")
+
+
+def local() -> None:
+    words = np.random.default_rng(0).normal(size=(12, 8))
+    near = regard.attend_local(words, words, width=2)
+    places = [str(place) for place in range(1, 13)]
+    plot_map(near.weights, places, places, HERE / "local.png")
+
+
+def pictures() -> None:
+    scene = make_scene(np.random.default_rng(1))
+    cells = scene.picture.reshape(8, 8, 8, 8, 3).mean((1, 3)).reshape(64, 3) / 255
+    colours = (cells - cells.mean(1, keepdims=True)) * 20
+    asked = np.array([COLOURS["red"], COLOURS["blue"]]) / 255
+    photo = Image.fromarray(scene.picture).resize((256, 256), Image.Resampling.NEAREST)
+    for name, normalize in (("soft", "softmax"), ("hard", "hard")):
+        weights = regard.attend(asked, colours, score="dot", normalize=normalize).weights.reshape(2, 8, 8)
+        plot_caption(photo, ["red", "blue"], weights, HERE / f"{name}.png", hard=name == "hard")
+
+
+def heads() -> None:
+    generator = torch.Generator().manual_seed(3)
+    layer = regard.nn.MultiHeadAttention(dim=16, heads=4)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.5)
+        weights = layer(torch.randn(6, 16, generator=generator)).weights
+    plot_steps(
+        [regard.Step(f"head {number}", "softmax(q · k / √4)", head.numpy()) for number, head in enumerate(weights, 1)],
+        HERE / "heads.png",
+    )
+
+
+def positions() -> None:
+    plot_steps(
+        [
+            regard.Step("sinusoidal", "12 places, 16 numbers each", regard.positions.sinusoidal(12, 16)),
+            regard.Step(
+                "ALiBi, first of 4 heads", "minus the distance, times a slope", regard.positions.alibi(4, 8)[0]
+            ),
+        ],
+        HERE / "positions.png",
+    )
+
+
+def trained() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        lengths.lengths(out)
+        for name in ("lengths.png", "generated.png"):
+            shutil.copyfile(out / name, HERE / name)
+        if sections.translation(out).pictures:
+            shutil.copyfile(out / "translation.png", HERE / "translation.png")
+
+
+if __name__ == "__main__":
+    HERE.mkdir(exist_ok=True)
+    for draw in (steps, local, pictures, heads, positions, trained):
+        draw()

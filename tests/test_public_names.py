@@ -32,3 +32,8 @@ def test_importing_does_not_import_torch():
 def test_the_command_is_built_without_torch_or_numpy():
     code = "from regard.cli import build_app; build_app()"
     assert not {"torch", "numpy", "matplotlib", "pydantic"} & loaded_after(code)
+
+
+def test_help_loads_nothing_that_it_does_not_need():
+    code = 'from regard.cli import build_app; build_app()(["--help"], result_action="return_value")'
+    assert not {"torch", "numpy", "matplotlib", "pydantic", "markdown_it", "pygments"} & loaded_after(code)

@@ -346,12 +346,12 @@ class _Windows:
     @classmethod
     def around(cls, centers: Array, width: int, *, keys: int, causal: bool) -> _Windows:
         xp = array_namespace(centers)
-        first = xp.clip(xp.ceil(centers - width), 0, keys - 1)
+        first = xp.clip(xp.ceil(centers - width), 0.0, float(keys - 1))
         last = centers if causal else centers + width
         slots = min(keys, width + 1 if causal else 2 * width + 1)
         places = first[..., None] + beside(np.arange(slots), "reach", centers)
         inside = (places >= centers[..., None] - width) & (places <= last[..., None]) & (places <= keys - 1)
-        clipped = cast(xp, xp.clip(places, 0, keys - 1), xp.int64)
+        clipped = cast(xp, xp.clip(places, 0.0, float(keys - 1)), xp.int64)
         return cls(centers, width, keys, cast(xp, first, xp.int64), clipped, inside)
 
     def hide(self, visible: Array) -> None:

@@ -58,6 +58,13 @@ def test_efficientnet_recognises_known_photographs(efficientnet):
     assert int(probabilities[1].argmax()) == ESPRESSO
 
 
+def test_efficientnet_takes_pixels_less_127_by_128(efficientnet):
+    black, white = (efficientnet.prepare(Image.new("RGB", (9, 5), color)) for color in ("black", "white"))
+    assert black.shape == (3, 224, 224)
+    assert black.unique().tolist() == [-127 / 128]
+    assert white.unique().tolist() == [1.0]
+
+
 def test_efficientnet_s_grid(efficientnet):
     grid = efficientnet.grid(torch.stack([efficientnet.prepare(noise(90, 301)), efficientnet.prepare(noise(301, 90))]))
     assert grid.shape == (2, efficientnet.rows, efficientnet.columns, efficientnet.dim) == (2, 7, 7, 1280)
@@ -87,6 +94,16 @@ def test_a_cell_of_efficientnet_is_about_its_part_of_the_photograph(efficientnet
 @pytest.mark.parametrize("place", [(0, 0), (2, 5), (7, 3)])
 def test_a_cell_of_the_small_cnn_is_about_its_part(place):
     assert most_changed(load_backbone("small-cnn"), *place) == place
+
+
+@pytest.mark.parametrize("place", [(2, 2), (3, 5)])
+def test_a_cell_of_the_small_cnn_sees_as_far_on_either_side(place):
+    cnn = load_backbone("small-cnn")
+    picture = cnn.prepare(noise())[None].requires_grad_()
+    cnn.grid(picture)[(0, *place)].pow(2).sum().backward()
+    for axis, at in zip((-1, -2), place, strict=True):
+        seen = picture.grad.abs().sum((0, 1, axis)).nonzero()
+        assert (int(seen.min()), int(seen.max())) == (8 * at + 4 - 11, 8 * at + 4 + 10)
 
 
 def test_the_small_cnn_is_trained_and_leaves_the_global_random_state():

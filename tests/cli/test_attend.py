@@ -47,6 +47,14 @@ def test_several_queries_are_shown_and_drawn_one_by_one(tmp_path):
     assert (tmp_path / "steps.png").exists()
 
 
+def test_a_page_that_stands_alone(tmp_path):
+    target = tmp_path / "steps.html"
+    regard("attend", "--query", QUERY, "--keys", KEYS, "--score", "dot", "--plot", str(target))
+    page = target.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "[[927.0,397.0,148.0,929.0]]" in page
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_figure_is_written(tmp_path, ending):
     target = tmp_path / f"steps.{ending}"

@@ -74,7 +74,7 @@ def test_what_is_no_picture_is_refused(captioned):
 def test_a_broken_picture_shows_the_server_s_words(captioned):
     captioned.locator("#photo").set_input_files({"name": "b.png", "mimeType": "image/png", "buffer": b"\x89PNG broken"})
     captioned.get_by_role("alert").first.wait_for()
-    assert "cannot be read" in captioned.get_by_role("alert").first.inner_text()
+    assert "photograph" in captioned.get_by_role("alert").first.inner_text()
     captioned.wrong.clear()  # the browser itself reports the 422
 
 

@@ -17,15 +17,17 @@ W, W_Q, W_K, V = (RANDOM.normal(size=size) for size in ((5, 5), (2, 5), (2, 5), 
 WIDE, PLACES = RANDOM.normal(size=(2, 10)), RANDOM.normal(size=(9, 5))
 
 
-@pytest.fixture
-def run(page, site):
+@pytest.fixture(scope="module")
+def run(browser, site):
     """Run JavaScript with ``m`` the module and ``x`` the argument."""
+    page = browser.new_page()
     page.goto(site.address("/steps"))
 
     def run(module, expression, x=None):
         return page.evaluate(f"async (x) => {{ const m = await import('/{module}'); return {expression}; }}", x)
 
-    return run
+    yield run
+    page.close()
 
 
 @pytest.mark.parametrize(

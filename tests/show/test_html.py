@@ -171,7 +171,12 @@ def test_an_alignment_is_shown_as_a_translation_is(tmp_path):
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("map.png", "ends in .html"), ("nowhere/map.html", "there is no folder"), ("folder.html", "it is a folder")],
+    [
+        ("map.png", "ends in .html"),
+        ("nowhere/map.html", "there is no folder"),
+        ("folder.html", "it is a folder"),
+        ("x" * 300 + ".html", "File name too long"),
+    ],
 )
 def test_places_that_cannot_be_written(tmp_path, path, words):
     (tmp_path / "folder.html").mkdir()

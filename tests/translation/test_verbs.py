@@ -21,6 +21,8 @@ def test_translate_words_and_json(toy_run, tmp_path):
     assert list(found) == ["source", "translation", "source_words", "target_words", "weights", "score"]
     assert found["translation"] == TRANSLATION
     assert plot.exists()
+    regard("translate", SENTENCE, "--model", str(toy_run), "--plot", str(tmp_path / "map.html"))
+    assert '"rows":["la","voiture","rouge"' in (tmp_path / "map.html").read_text()
     both = regard("translate", SENTENCE, "a cat", "--model", str(toy_run), "--n-best", "2").splitlines()
     assert len(both) == 4
 

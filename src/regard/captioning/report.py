@@ -88,9 +88,10 @@ def looks_of(maps: Sequence[NDArray[np.float64]]) -> Looks:
     """
     entropies, moves = [], []
     for weights in maps:
-        flat = weights.reshape(len(weights), -1)
+        words, rows, columns = weights.shape  # there may be no words, and then -1 is no shape
+        flat = weights.reshape(words, rows * columns)
         entropies += [float(-(row[row > 0] * np.log(row[row > 0])).sum()) + 0.0 for row in flat]
-        peaks = flat.argmax(1) if len(flat) else np.zeros(0)
+        peaks = flat.argmax(1)
         moves += (peaks[1:] != peaks[:-1]).tolist()
     return Looks(float(np.mean(entropies or [0.0])), float(np.mean(moves or [0.0])))
 

@@ -91,6 +91,8 @@ def write_scenes(folder: str | os.PathLike[str], count: int, seed: int = 0) -> P
     """Write ``count`` scenes as PNG files, and a ``captions.jsonl`` (its path is returned) with their boxes."""
     if count < 1:
         raise InputError(f"the number of scenes must be at least 1; got {count}")
+    if seed < 0:
+        raise InputError(f"the seed must be at least 0; got {seed}")
     folder = Path(folder)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     lines = []

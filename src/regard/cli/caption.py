@@ -47,10 +47,10 @@ def caption(
     if not image:
         raise InputError("there is no photograph to describe: regard caption photo.jpg")
     if plot is not None:
-        from regard.show.figures import checked_path
-        from regard.show.html import checked_html_path, is_html
+        from regard.show.figures import ENDINGS, checked_path
+        from regard.show.html import ENDING, is_html
 
-        (checked_html_path if is_html(plot) else checked_path)(plot)
+        checked_path(plot, (*ENDINGS, ENDING))
         if len(image) != 1:
             raise InputError(f"--plot draws one photograph; {len(image)} given. Give one.")
     from regard.captioning.captioner import Captioner

@@ -184,12 +184,15 @@ def _bar(bleu: float) -> str:
 
 
 def _show_captioners(found: dict[str, CaptionEvaluation]) -> None:
+    """A row for each figure: there are too many for columns."""
     console = Console()
-    first = next(iter(found.values()))
-    table = Table("model", "photographs", *first.scores, "loss", "entropy", "moves")
-    for name, e in found.items():
-        scores = (f"{score:.1f}" for score in e.scores.values())
-        looks = f"{e.looks.entropy:.2f}", f"{e.looks.moves:.0%}"
-        table.add_row(name, str(e.photographs), *scores, f"{e.loss:.3f}", *looks)
+    evaluations = list(found.values())
+    table = Table("", *found)
+    table.add_row("photographs", *(str(e.photographs) for e in evaluations))
+    for name in evaluations[0].scores:
+        table.add_row(name, *(f"{e.scores[name]:.2f}" for e in evaluations))
+    table.add_row("loss", *(f"{e.loss:.4f}" for e in evaluations))
+    table.add_row("entropy of the maps", *(f"{e.looks.entropy:.3f}" for e in evaluations))
+    table.add_row("moves", *(f"{e.looks.moves:.1%}" for e in evaluations))
     console.print(table)
-    console.print(first.signature, soft_wrap=True, highlight=False)
+    console.print(evaluations[0].signature, soft_wrap=True, highlight=False)

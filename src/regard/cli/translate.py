@@ -48,10 +48,10 @@ def translate(
         Write the map of the (single) sentence as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
     """
     if plot is not None:
-        from regard.show.figures import checked_path
-        from regard.show.html import checked_html_path, is_html
+        from regard.show.figures import ENDINGS, checked_path
+        from regard.show.html import ENDING, is_html
 
-        (checked_html_path if is_html(plot) else checked_path)(plot)
+        checked_path(plot, (*ENDINGS, ENDING))
         if len(text) != 1:
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator

@@ -57,6 +57,8 @@ class Guard:
             return refusal(403, f"this server answers to {self.hosts[0]}; the request names the host {hosts}")
         if any(origin.lower() not in [f"http://{host}" for host in self.hosts] for origin in origins):
             return refusal(403, f"requests may come from the server's own page only; this one comes from {origins}")
+        if "\0" in scope["path"]:  # no file has such a name, and asking the system for it is an error
+            return refusal(404, "there is nothing of that name")
         if _is_api(scope):
             given = headers.get(TOKEN_HEADER, "").encode("utf-8", "surrogateescape")
             if not hmac.compare_digest(given, self.token):

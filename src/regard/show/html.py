@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 from regard.errors import InputError
 from regard.show.data import Data, parts_of
+from regard.show.sheet import checked_path
 from regard.training.files import write_bytes
 
+ENDING = ".html"
 _CHARACTERS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -95,7 +97,7 @@ def embedded(data: Any) -> str:
 
 def write_html(result: Any, path: str | os.PathLike[str]) -> Path:
     """Write the page of a result, whole or not at all."""
-    target = checked_html_path(path)
+    target = checked_path(path, (ENDING,))
     page = document(parts_of(result)).encode()
     try:
         write_bytes(target, page)
@@ -105,20 +107,8 @@ def write_html(result: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def is_html(path: Path) -> bool:
-    """Whether a name asks for a page."""
-    return path.suffix.lower() == ".html"
-
-
-def checked_html_path(path: str | os.PathLike[str]) -> Path:
-    """Refuse a name that is not a page's, or a place that is not there, before any work is done."""
-    target = Path(path)
-    if not is_html(target):
-        raise InputError(f"cannot write {str(target)!r}: a page's name ends in .html")
-    if target.is_dir():
-        raise InputError(f"cannot write {str(target)!r}: it is a folder")
-    if not target.parent.is_dir():
-        raise InputError(f"cannot write {str(target)!r}: there is no folder {str(target.parent)!r}")
-    return target
+    """Whether a name asks for a page rather than a figure."""
+    return path.suffix.lower() == ENDING
 
 
 def _digest(text: str) -> str:

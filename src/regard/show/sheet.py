@@ -108,11 +108,11 @@ def drawing(texts: Iterable[str] = ()) -> Iterator[list[str]]:
             yield families
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
+def checked_path(path: str | os.PathLike[str], endings: Sequence[str] = ENDINGS) -> Path:
     """Refuse an ending that cannot be drawn, or a place that cannot be written, before any work is done."""
     target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
-        raise InputError(f"cannot draw {str(target)!r}: a figure's name ends in {', '.join(ENDINGS)}")
+    if target.suffix.lower() not in endings:
+        raise InputError(f"cannot draw {str(target)!r}: a figure's name ends in {', '.join(endings)}")
     try:
         os.lstat(target)
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import CheckpointError, ConfigError, TrainingError
+from regard.pretrained import find, weights_file
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
@@ -25,7 +26,7 @@ from regard.training.progress import Silent
 from regard.training.schedule import learning_rate
 from regard.training.signals import Signals
 from regard.training.task import Task, Validation
-from regard.training.weights import average, weights_of
+from regard.training.weights import average, load_weights, weights_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Trainer:
         self.device = processes.device
         self.state = State()
         self.model = task.build_model(torch.Generator().manual_seed(config.seed)).to(self.device)
+        if config.begin_with:
+            load_weights(self.model, weights_file(find(config.begin_with)), all_of_them=False)
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.parameters,

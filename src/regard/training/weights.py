@@ -43,17 +43,18 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def load_weights(model: nn.Module, path: Path) -> None:
-    """Read a file into the model, whatever float width it was stored in."""
+def load_weights(model: nn.Module, path: Path, *, all_of_them: bool = True) -> None:
+    """Read a file into the model, whatever float width it was stored in; or as much as the two have in common."""
     stored = read_weights(path)
     wanted = weights_of(model)
     missing, surplus = sorted(wanted.keys() - stored.keys()), sorted(stored.keys() - wanted.keys())
-    if missing or surplus:
+    if (missing or surplus) and (all_of_them or not wanted.keys() & stored.keys()):
         found = "; ".join(
             f"{what} {', '.join(names)}" for what, names in (("lacks", missing), ("has also", surplus)) if names
         )
         raise CheckpointError(f"{path} is of another model than its settings say: it {found}.")
-    for name, tensor in wanted.items():
+    for name in wanted.keys() & stored.keys():
+        tensor = wanted[name]
         if tensor.shape != stored[name].shape:
             raise CheckpointError(
                 f"{path} is of another model than its settings say: {name} is {tuple(stored[name].shape)} there, "

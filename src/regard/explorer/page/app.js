@@ -15,6 +15,8 @@ const OPENERS = {
 
 const main = document.getElementById("view");
 const live = document.getElementById("live");
+const toast = document.getElementById("toast");
+let hiding = null;
 let shown = null;
 let loaded = null;
 let waiting = null;
@@ -23,6 +25,14 @@ let waiting = null;
 const app = {
   announce(text) {
     live.textContent = text;
+  },
+  /** Say something to everybody: read out, and seen for a moment. */
+  notify(text) {
+    app.announce(text);
+    toast.textContent = text;
+    toast.hidden = false;
+    clearTimeout(hiding);
+    hiding = setTimeout(() => (toast.hidden = true), 4000);
   },
   /** The models that the server has; asked for once. */
   models() {

@@ -1,7 +1,6 @@
 // Caption: a photograph, the words a model writes about it, and where each word looked.
 
 import { caption } from "./api.js";
-import { button } from "./controls.js";
 import { h } from "./dom.js";
 import { mount } from "./map.js";
 import { errorBox, modelsFor, noModels } from "./models.js";
@@ -91,7 +90,9 @@ class Captions {
     this.output.removeAttribute("aria-busy");
     const boxes = this.results.map(({ model }) => h("section", { class: "panel", "aria-label": model.name },
       h("h2", { class: "named", text: this.results.length > 1 ? `${model.name}: ${model.attention} attention` : model.name })));
-    this.output.replaceChildren(h("div", { class: "two" }, boxes), button("Another photograph", () => this.input.click(), { class: "button quiet" }));
+    this.drop.classList.add("compact");
+    this.drop.firstChild.textContent = "Drop another photograph here";
+    this.output.replaceChildren(h("div", { class: "two" }, boxes));
     const word = /^\d{1,3}$/.test(this.params.get("word") ?? "") ? Number(this.params.get("word")) : null;
     this.mounted = this.results.map(({ data, error }, i) => {
       if (error) return void boxes[i].append(errorBox(error)) ?? { destroy() {} };
@@ -107,7 +108,7 @@ class Captions {
   }
 
   snapshot() {
-    const parts = this.results.filter(({ data }) => data).map(({ model, data }) => ({ ...data, kind: "photo", title: `${model.name}: ${data.words.join(" ")}` }));
+    const parts = this.results.filter(({ data }) => data).map(({ model, data }) => ({ ...data, title: `${model.name}: ${data.words.join(" ")}` }));
     if (!parts.length) return null;
     return { name: "regard-caption", data: parts.length === 1 ? parts[0] : { kind: "several", title: "Captions", parts } };
   }

@@ -131,7 +131,7 @@ export class Links {
 
 /** Tables in a row with their links, as in {kind: "steps", tables}. */
 export function mountSteps(element, data) {
-  const why = h("output", { class: "rg-readout", text: "Point at a number to see where it came from." });
+  const why = h("output", { class: "rg-readout rg-why", text: "Point at a number to see where it came from." });
   const links = new Links((text) => (why.textContent = text));
   const tables = data.tables.map((table) => {
     const cells = new Cells(table, { onVisit: (i, j) => links.visit(table.id, i, j) });

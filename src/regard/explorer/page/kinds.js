@@ -127,7 +127,7 @@ class Kinds {
     const weights = this.weights(score, normalize);
     const hidden = (j) => this.reach !== "global" && Math.abs(j - this.centre) > this.width;
     const bars = weights.map((weight, j) => h("span", { class: `column${hidden(j) ? " hidden-key" : ""}`, title: `k${j + 1}: ${short(weight)}` },
-      h("span", { class: "bar-number", text: share(weight) }),
+      h("span", { class: weight < 0.3 ? "bar-number low" : "bar-number", text: share(weight) }),
       h("span", { class: "bar-body", style: { height: `${Math.max(weight * 100, 1)}%`, backgroundColor: css(cividis(weight)) } }),
       h("span", { class: "bar-name", text: `k${j + 1}` })));
     const [context] = matmul([weights], this.keys);
@@ -160,7 +160,7 @@ class Kinds {
     const boxes = this.translators.map((model) => h("section", { class: "kind-map", "aria-label": model.name },
       h("h3", { text: `${model.name} (${model.attention})` })));
     this.output.replaceChildren(...boxes);
-    this.maps = answers.map((answer, i) => answer.value && { ...answer.value, title: `${this.translators[i].name}: ${answer.value.text}` }).filter(Boolean);
+    this.maps = answers.map((answer, i) => answer.value && { ...answer.value, title: this.translators[i].name }).filter(Boolean);
     this.mounted = answers.map(({ value, reason }, i) => {
       if (!value) boxes[i].append(errorBox(reason.message));
       return value ? mount(boxes[i], { ...value, source: null }) : { destroy() {} };

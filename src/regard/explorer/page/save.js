@@ -15,12 +15,12 @@ const KINDS = {
 export function saveBar(snapshot, app) {
   const save = async (kind) => {
     const taken = snapshot();
-    if (!taken) return app.announce("There is nothing to save yet.");
+    if (!taken) return app.notify("There is nothing to save yet.");
     try {
       download(await KINDS[kind](taken), `${taken.name}.${kind.toLowerCase()}`);
-      return app.announce(`Saved ${taken.name}.${kind.toLowerCase()}`);
+      return app.notify(`Saved ${taken.name}.${kind.toLowerCase()}`);
     } catch (error) {
-      return app.announce(`Could not save: ${error.message}`);
+      return app.notify(`Could not save: ${error.message}`);
     }
   };
   const link = h("button", { type: "button", text: "Copy link", on: { click: () => copyLink(link, app) } });
@@ -32,10 +32,10 @@ async function copyLink(button, app) {
   app.settle();
   try {
     await navigator.clipboard.writeText(location.href);
-    app.announce("The link is copied.");
+    app.notify("The link is copied.");
     button.textContent = "Copied";
   } catch {
-    app.announce("The browser does not allow copying; the link is in the address bar.");
+    app.notify("The browser does not allow copying; the link is in the address bar.");
     button.textContent = "See address bar";
   }
   setTimeout(() => (button.textContent = "Copy link"), 1500);

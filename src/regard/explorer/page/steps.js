@@ -12,7 +12,7 @@ export const TITLE = "Steps";
 export const LEAD =
   "Attention is a soft look-up: a query is compared with every key, the comparison becomes weights, the weights mix the values. " +
   "Change any number with an underline; point at any other to see what it came from.";
-const HINT = "Point at a number, or move to it with Tab and the arrow keys: its sum appears here.";
+const HINT = "Point at a number, tap it, or go to it with Tab and the arrow keys: its sum appears here.";
 
 export function open(root, params, app) {
   return new Steps(root, params, app);
@@ -59,7 +59,7 @@ class Steps {
     const tables = trace(this.state);
     this.links.tables.clear();
     this.fill(this.given, "You give", tables.given);
-    this.fill(this.computed, "It computes", tables.computed);
+    this.fill(this.computed, "It computes", [...tables.computed, ...(this.state.order ? [this.beforeShuffle()] : [])]);
     this.renderOrder();
   }
 
@@ -128,7 +128,9 @@ class Steps {
     const ids = tables.map((table) => table.id).join();
     if (panel.dataset.tables === ids) return;
     panel.dataset.tables = ids;
-    panel.replaceChildren(h("h2", { text: title }), h("div", { class: "tables" }, [...panel.known.values()].map((cells) => cells.element)));
+    const groups = Map.groupBy(tables, (table) => table.group);
+    panel.replaceChildren(h("h2", { text: title }), ...[...groups].map(([group, members]) => h("div", { class: "group" },
+      group && h("h3", { text: group }), h("div", { class: "tables" }, members.map(({ id }) => panel.known.get(id).element)))));
   }
 
   cellsFor(table) {
@@ -204,14 +206,17 @@ class Steps {
   }
 
   verdict() {
-    const { same, gap, expected } = equivariance(this.state);
+    const { same, gap } = equivariance(this.state);
     const text = same
       ? `Same outputs, in the new order (largest difference ${short(gap)}). Attention does not see order: it is permutation-equivariant.`
       : `Not the same any more: the largest difference is ${short(gap)}. ${this.state.places ? "The places tell words apart by where they stand." : "This score looks at the place."}`;
-    const before = new Cells({ id: "expected", name: "Outputs before the shuffle, in the new order", values: expected,
-      rows: this.state.order.map((from) => `x${from + 1}`) });
-    before.element.dataset.table = "expected";
-    return [h("p", { class: `verdict ${same ? "same" : "different"}`, role: "status", text: `${same ? "✓" : "✗"} ${text}` }), before.element];
+    return [h("p", { class: `verdict ${same ? "same" : "different"}`, role: "status", text: `${same ? "✓" : "✗"} ${text}` })];
+  }
+
+  beforeShuffle() {
+    const { expected } = equivariance(this.state);
+    return { id: "expected", name: "Before the shuffle, in the new order", values: expected, group: "Compare with",
+      note: "What the words got where they first stood.", rows: this.state.order.map((from) => `x${from + 1}`) };
   }
 
   snapshot() {

@@ -7,6 +7,7 @@ import { paintVeil } from "./photo.js";
 
 const SANS = "system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif";
 const MONO = "ui-monospace, 'DejaVu Sans Mono', monospace";
+const SERIF = "'Cambria Math', Georgia, 'DejaVu Serif', serif";
 const [INK, QUIET] = ["#17202e", "#4d5a6d"];
 const PAGE = 1120;
 
@@ -38,13 +39,20 @@ async function picture(data) {
   if (data.kind === "several") return titled(data.title, flow(await Promise.all(data.parts.map(picture)), 36));
   if (data.kind === "steps") return titled(data.title, flow(data.tables.map(tablePicture), 28));
   if (data.kind === "photo") return titled(data.title ?? data.words.join(" "), await photoPicture(data));
-  if (!data.weights?.length) return titled(data.title, { width: measure(data.text ?? "", 15), height: 20, body: label(0, 15, data.text ?? "", 15) });
-  return titled(data.title, mapPicture(data));
+  return titled(data.title, sentences(data, data.weights?.length ? mapPicture(data) : { width: 0, height: 0, body: "" }));
+}
+
+/** The source and its translation above their map. */
+function sentences({ source, text }, inner) {
+  const lines = [source && [source, QUIET], text && [text, INK]].filter(Boolean);
+  const body = lines.map(([words, fill], i) => label(0, 14 + i * 22, words, 14, { fill })).join("");
+  const top = lines.length ? lines.length * 22 + 8 : 0;
+  return { width: Math.max(inner.width, ...lines.map(([words]) => measure(words, 14))), height: inner.height + top, body: body + moved(inner.body, 0, top) };
 }
 
 function titled(title, inner) {
   if (!title) return inner;
-  return { width: Math.max(inner.width, measure(title, 17)), height: inner.height + 34,
+  return { width: Math.max(inner.width, measure(title, 17, SANS, 600)), height: inner.height + 34,
     body: label(0, 17, title, 17, { weight: 600 }) + moved(inner.body, 0, 34) };
 }
 
@@ -65,16 +73,16 @@ function tablePicture(table) {
   const texts = table.values.map((row) => row.map(short));
   const cell = Math.max(52, ...texts.flat().map((text) => measure(text, 12, MONO) + 14));
   const left = table.rows ? Math.max(...table.rows.map((row) => measure(row, 12))) + 8 : 0;
-  const heading = `${table.name}${table.formula ? `   ${plainFormula(table.formula)}` : ""}`;
+  const named = measure(table.name, 13, SANS, 600) + 8;
   const top = table.columns ? 40 : 24;
   const shade = shades(table.values);
-  let body = label(0, 13, heading, 13, { weight: 600 });
+  let body = label(0, 13, table.name, 13, { weight: 600 }) + (table.formula ? formulaLabel(named, 13, table.formula) : "");
   table.columns?.forEach((name, j) => (body += label(left + (j + 0.5) * cell, top - 6, name, 12, { anchor: "middle", fill: QUIET })));
   table.values.forEach((row, i) => {
     if (table.rows) body += label(left - 8, top + i * 32 + 20, table.rows[i], 12, { anchor: "end", fill: QUIET });
     row.forEach((_, j) => (body += square(left + j * cell, top + i * 32, cell, 32, shade[i][j], texts[i][j])));
   });
-  return { width: Math.max(left + cell * (table.values[0]?.length ?? 0), measure(heading, 13) * 1.08), height: top + table.values.length * 32, body };
+  return { width: Math.max(left + cell * (table.values[0]?.length ?? 0), named + (table.formula ? measure(plainFormula(table.formula), 13, SERIF) : 0)), height: top + table.values.length * 32, body };
 }
 
 function mapPicture({ rows, columns, weights }) {
@@ -123,15 +131,27 @@ function label(x, y, text, size, { anchor, fill = INK, weight, font, at } = {}) 
   return `<text ${where} font-size="${fixed(size)}" fill="${fill}" ${extra}>${escaped(text)}</text>`;
 }
 
+/** Maths with its variables slanted and its marks below or above the line. */
+function formulaLabel(x, y, text) {
+  const pieces = text.matchAll(/\*([^*]+)\*|_\{([^}]*)\}|\^\{([^}]*)\}|([^*_^]+|[*_^])/g);
+  const spans = [...pieces].map(([, variable, below, above, plain]) => {
+    if (variable) return `<tspan font-style="italic">${escaped(variable)}</tspan>`;
+    if (plain) return `<tspan>${escaped(plain)}</tspan>`;
+    const shift = below !== undefined ? 3 : -4;
+    return `<tspan dy="${shift}" font-size="9">${escaped(below ?? above)}</tspan><tspan dy="${-shift}">\u200b</tspan>`;
+  });
+  return `<text x="${fixed(x)}" y="${y}" font-size="13" fill="${QUIET}" font-family="${SERIF}" xml:space="preserve">${spans.join("")}</text>`;
+}
+
 const moved = (body, x, y) => `<g transform="translate(${fixed(x)} ${fixed(y)})">${body}</g>`;
 
 const fixed = (x) => String(Math.round(x * 100) / 100);
 
 let pen = null;
 
-function measure(text, size, font = SANS) {
+function measure(text, size, font = SANS, weight = 400) {
   pen ??= document.createElement("canvas").getContext("2d");
-  pen.font = `${size}px ${font}`;
+  pen.font = `${weight} ${size}px ${font}`;
   return pen.measureText(text).width;
 }
 

@@ -3,6 +3,7 @@
 import { largestGap, reorder, sinusoidal } from "./maths.js";
 import { contextTable, scoreTables, weightTables, weightedTable, weightsTable } from "./scoring.js";
 import { short } from "./numbers.js";
+import { PRESETS } from "./presets.js";
 import { bracketed, given, pointwise, product, slice } from "./tables.js";
 
 export const RUNGS = {
@@ -35,6 +36,13 @@ const PROJECTIONS = {
   W_Q: ["Query weights", "*W*_{Q}"], W_K: ["Key weights", "*W*_{K}"], W_V: ["Value weights", "*W*_{V}"], W_O: ["Output weights", "*W*_{O}"],
 };
 
+const grouped = (group, tables) => tables.map((table) => ({ ...table, group }));
+
+/** What every attention does: compare, share out, mix. */
+function threeSteps(scored, weights, contexts) {
+  return [...grouped("Compare", scored), ...grouped("Share out", weights), ...grouped("Mix", contexts)];
+}
+
 const numbered = (letter, count) => (count === 1 ? [letter] : Array.from({ length: count }, (_, i) => `${letter}${i + 1}`));
 
 function fromQueries(state) {
@@ -54,7 +62,7 @@ function fromQueries(state) {
   const weighted = weightedTable(weights, value, { follow });
   return {
     given: [query, key, ...(apart ? [value] : []), ...weightTables(score, state.weights)],
-    computed: [...scored, weights, weighted, contextTable(weights, value, weighted, { follow })],
+    computed: threeSteps(scored, [weights], [weighted, contextTable(weights, value, weighted, { follow })]),
   };
 }
 
@@ -72,7 +80,7 @@ function fromInputs(state) {
   const attention = state.rung === "heads" ? heads(state, query, key, value, W.W_O) : single(state, query, key, value);
   return {
     given: [input, ...Object.values(W), ...weightTables(state.score, state.weights)],
-    computed: [...placed, query, key, value, ...attention],
+    computed: [...grouped("Place", placed), ...grouped("Project", [query, key, value]), ...attention],
   };
 }
 
@@ -92,7 +100,7 @@ function single(state, query, key, value) {
   if (state.softmax !== "both") {
     const weights = weightsTable(state.normalize, scored.at(-1));
     const weighted = weightedTable(weights, value, { follow });
-    return [...scored, weights, weighted, contextTable(weights, value, weighted, { follow })];
+    return threeSteps(scored, [weights], [weighted, contextTable(weights, value, weighted, { follow })]);
   }
   const [rows, all] = [["softmax", { title: ", row by row" }], ["all", { title: ", over the whole matrix", suffix: "_all" }]].map(
     ([normalize, names]) => {
@@ -100,8 +108,13 @@ function single(state, query, key, value) {
       return [weights, contextTable(weights, value, null, names)];
     });
   rows[1].note = "Attention as it is defined.";
-  all[1].note = "The result that is widely published for this example.";
-  return [...scored, rows[0], all[0], rows[1], all[1]];
+  all[1].note = isExample(state) ? "The result that is widely published for this example." : "Rows no longer add up to 1: most words get little of anything.";
+  return threeSteps(scored, [rows[0], all[0]], [rows[1], all[1]]);
+}
+
+function isExample(state) {
+  const same = (name) => JSON.stringify(state[name]) === JSON.stringify(PRESETS.self[name]);
+  return ["score", "inputs", "W_Q", "W_K", "W_V"].every(same) && !state.order && !state.places;
 }
 
 function heads(state, query, key, value, W_O) {
@@ -122,7 +135,8 @@ function heads(state, query, key, value, W_O) {
     from: (i, j) => [[contexts[Math.floor(j / width)].id, i, j % width]],
     why: (i, j) => `from head ${Math.floor(j / width) + 1}`,
   };
-  return [...parts.flat(), joined, product("output", "Output", "joined · *W*_{O}", joined, W_O)];
+  return [...parts.flatMap((part, head) => grouped(`Head ${head + 1}`, part)),
+    ...grouped("Join", [joined, product("output", "Output", "joined · *W*_{O}", joined, W_O)])];
 }
 
 function headSources(query, key, start, width) {

@@ -120,10 +120,11 @@ class Translate {
 
   snapshot() {
     if (!this.result) return null;
-    const main = { ...this.result, kind: "map", title: `${this.model.name}: ${this.result.text}` };
+    const main = { ...this.result, title: this.model.name };
     if (!this.plain?.answer?.text) return { name: "regard-translation", data: main };
-    const plain = { ...this.plain.answer, kind: "map", weights: null, title: `${this.plain.model.name}, without attention: ${this.plain.answer.text}` };
-    return { name: "regard-translation", data: { kind: "several", title: this.result.source ?? this.text.value, parts: [main, plain] } };
+    const plain = { ...this.plain.answer, title: `${this.plain.model.name}, without attention` };
+    const parts = [main, plain].map((part) => ({ ...part, source: "" }));
+    return { name: "regard-translation", data: { kind: "several", title: this.result.source, parts } };
   }
 }
 

@@ -8,9 +8,9 @@ PHOTO = Image.fromarray(np.full((32, 48, 3), 200, np.uint8))
 
 
 def test_words_are_written_as_they_are(tmp_path):
-    plot_caption(PHOTO, ["$5", "a\tb", "économique"], np.full((3, 2, 2), 0.25), tmp_path / "words.svg")
+    plot_caption(PHOTO, [r"$\frac{$", "a\tb", "économique"], np.full((3, 2, 2), 0.25), tmp_path / "words.svg")
     svg = (tmp_path / "words.svg").read_text()
-    for said in ("<!-- $5 -->", r"<!-- a\tb -->", "<!-- économique -->"):
+    for said in (r"<!-- $\frac{$ -->", r"<!-- a\tb -->", "<!-- économique -->"):
         assert said in svg
 
 

@@ -61,7 +61,8 @@ def test_the_reference_is_what_the_package_says(monkeypatch):
 def test_every_picture_of_the_pages_is_there_and_they_are_small():
     root = Path(__file__).parents[1]
     for page in [*PAGES, root / "README.md"]:
-        for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+        text = page.read_text()
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", text) + re.findall(r'src="([^"]+)"', text):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
     pictures = list((root / "docs" / "pictures").iterdir())
     assert sum(picture.stat().st_size for picture in pictures) < 1_500_000

@@ -21,8 +21,8 @@ def out(tmp_path_factory):
 @pytest.fixture(scope="module")
 def by_length(out):
     heard = []
-    section = lengths(out, updates=3, heard=lambda name, done: heard.append((name, done)))
-    assert {("with attention", 3), ("without attention", 3)} <= set(heard)
+    section = lengths(out, updates=40, heard=lambda name, done: heard.append((name, done)))
+    assert {("with attention", 40), ("without attention", 40)} <= set(heard)
     return section
 
 

@@ -21,7 +21,7 @@ from regard.training.files import write_text
 from regard.training.toml import render
 
 KINDS = {"with attention": "additive", "without attention": "none"}
-UPDATES = 1200  # about a minute, with a core for each of the two
+UPDATES = 1300  # about a minute, with a core for each of the two
 EXAMPLE = "the red car under the blue house and the black cat with the round letter"
 Heard = Callable[[str, int], None]
 """is told the name of a model and how many of its updates are done"""
@@ -115,7 +115,7 @@ def updates_done(run: Path) -> int:
 
 def _settings(folder: Path, run: Path, attention: str, updates: int) -> dict[str, Any]:
     dropouts = dict.fromkeys(["dropout_embedding", "dropout_layers", "dropout_output"], 0.0)
-    sizes = {"embedding": 32, "encoder_size": 32, "decoder_size": 64, "attention_size": 32}
+    sizes = {"embedding": 40, "encoder_size": 40, "decoder_size": 80, "attention_size": 32}
     return {
         "task": "translate",
         "run": str(run),
@@ -124,16 +124,16 @@ def _settings(folder: Path, run: Path, attention: str, updates: int) -> dict[str
             "validation": [{"path": str(folder / "dev.tsv")}],
             "cache": str(folder / f"{run.name}-cache"),
         },
-        "vocabulary": {"size": 230},
+        "vocabulary": {"size": 180},
         "model": {"attention": attention, "tie": "all", **sizes, **dropouts},
         "validation": {"samples": 0},
         "training": {
             "updates": updates,
             "epochs": 0,
             "batch_tokens": 800,
-            "learning_rate": 0.01,
+            "learning_rate": 0.007,
             "schedule": "linear",
-            "warmup": 30,
+            "warmup": min(30, updates // 2),
             "label_smoothing": 0.0,
             "validate_every": updates,
             "best_by": "loss",

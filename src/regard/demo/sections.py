@@ -16,6 +16,7 @@ from regard.training.config import load_config
 if TYPE_CHECKING:
     from PIL import Image
 
+LONGEST = 16  # words of a caption, each of which is a picture
 SENTENCE = "The agreement on the European Economic Area was signed in August 1992."
 
 
@@ -97,7 +98,7 @@ def captions(out: Path) -> Section:
 
         captioner = Captioner.load(name)
         for subject, image in _images(name):
-            found = captioner.caption(np.asarray(image))
+            found = captioner.caption(np.asarray(image), max_length=LONGEST)
             kind = "hard attention: one place at a time" if found.hard else "soft attention: a little everywhere"
             facts[f"{name} ({subject})"] = found.text
             picture = found.plot(out / f"caption-{name}-{subject.replace(' ', '-')}.png")

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.show.figures import checked_path, save
+from regard.show.labels import literal
+from regard.show.sheet import checked_path, drawing, save
 
 ACROSS = 5  # panels in a row
 PANEL = 2.0  # inches
@@ -27,22 +28,24 @@ def plot_caption(
     from matplotlib.figure import Figure
 
     target = checked_path(path)
+    words = [literal(word) for word in words]
     down = math.ceil((len(words) + 1) / ACROSS)
     across = min(ACROSS, len(words) + 1)
     height = PANEL * min(2.0, photo.height / photo.width)
-    figure = Figure(figsize=(across * PANEL, down * (height + 0.3)), layout="constrained")
-    FigureCanvasAgg(figure)  # drawn without a display, whatever the caller's pyplot is set to
-    axes = figure.subplots(down, across, squeeze=False).flatten()
-    for axis in axes:
-        axis.axis("off")
-    axes[0].imshow(photo)
-    for axis, word, look in zip(axes[1:], words, weights, strict=False):
-        light = cell_light(look, photo.size) if hard else smooth_light(look, photo.size)
-        axis.imshow(lit(photo, light))
-        axis.set_title(word, fontsize=11)
-        if hard:
-            _frame(axis, look, photo.size)
-    return save(figure, target)
+    with drawing(words) as families:
+        figure = Figure(figsize=(across * PANEL, down * (height + 0.3)), layout="constrained")
+        FigureCanvasAgg(figure)  # drawn without a display, whatever the caller's pyplot is set to
+        axes = figure.subplots(down, across, squeeze=False).flatten()
+        for axis in axes:
+            axis.axis("off")
+        axes[0].imshow(photo)
+        for axis, word, look in zip(axes[1:], words, weights, strict=False):
+            light = cell_light(look, photo.size) if hard else smooth_light(look, photo.size)
+            axis.imshow(lit(photo, light))
+            axis.set_title(word, fontsize=11, family=families, parse_math=False)
+            if hard:
+                _frame(axis, look, photo.size)
+        return save(figure, target)
 
 
 def smooth_light(look: NDArray[Any], size: tuple[int, int]) -> NDArray[np.float64]:

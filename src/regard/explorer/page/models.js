@@ -10,18 +10,41 @@ export function modelsFor(models, task) {
 }
 
 export function modelChoices(models) {
-  return Object.fromEntries(models.map((model) => [model.name, looks(model) ? `${model.name} (${model.attention})` : `${model.name} (no attention)`]));
+  return Object.fromEntries(
+    models.map((model) => [
+      model.name,
+      looks(model) ? `${model.name} (${model.attention})` : `${model.name} (no attention)`,
+    ]),
+  );
 }
 
 /** What to do where no model is loaded; Steps and Kinds work all the same. */
 export function noModels(task, models) {
   const example = task === "translate" ? "en-fr" : "flickr8k";
   const why = models.error ?? `The server was started without a model that can ${task}.`;
-  return h("div", { class: "notice" }, h("h2", { text: `No model to ${task} with` }), h("p", { text: why }),
-    h("p", {}, "Start it with the one that comes with the package, ", h("code", { text: `regard serve ${example}` }),
-      ", or with one you trained, ", h("code", { text: "regard serve runs/mine" }), "."),
-    h("p", {}, h("a", { href: "/steps", "data-view": "steps", text: "Steps" }), " and ",
-      h("a", { href: "/kinds", "data-view": "kinds", text: "Kinds" }), " work without a model."));
+  return h(
+    "div",
+    { class: "notice" },
+    h("h2", { text: `No model to ${task} with` }),
+    h("p", { text: why }),
+    h(
+      "p",
+      {},
+      "Start it with the one that comes with the package, ",
+      h("code", { text: `regard serve ${example}` }),
+      ", or with one you trained, ",
+      h("code", { text: "regard serve runs/mine" }),
+      ".",
+    ),
+    h(
+      "p",
+      {},
+      h("a", { href: "/steps", "data-view": "steps", text: "Steps" }),
+      " and ",
+      h("a", { href: "/kinds", "data-view": "kinds", text: "Kinds" }),
+      " work without a model.",
+    ),
+  );
 }
 
 export function errorBox(text) {

@@ -118,10 +118,10 @@ class Captions {
     const boxes = this.results.map(({ model }) =>
       h(
         "section",
-        { class: "panel", "aria-label": model.name },
+        { class: "panel", "aria-label": model.label },
         h("h2", {
           class: "named",
-          text: this.results.length > 1 ? `${model.name}: ${model.attention} attention` : model.name,
+          text: this.results.length > 1 ? `${model.label}: ${model.attention} attention` : model.label,
         }),
       ),
     );
@@ -150,7 +150,7 @@ class Captions {
   snapshot() {
     const parts = this.results
       .filter(({ data }) => data)
-      .map(({ model, data }) => ({ ...data, title: `${model.name}: ${data.words.join(" ")}` }));
+      .map(({ model, data }) => ({ ...data, title: `${model.label}: ${data.words.join(" ")}` }));
     if (!parts.length) return null;
     return {
       name: "regard-caption",

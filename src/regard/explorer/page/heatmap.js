@@ -147,7 +147,7 @@ class Heatmap {
     const widest = (elements) => Math.max(0, ...elements.map((element) => element.scrollWidth));
     for (const label of [...this.rows, ...this.columns]) label.style.cssText = "";
     this.plot.classList.toggle("rg-tight", (width * 0.65) / Math.max(this.columns.length, 1) < 22);
-    const left = Math.min(widest(this.rows), Math.max(90, width * 0.3)) + 10;
+    const left = Math.min(widest(this.rows) * 1.08, Math.max(90, width * 0.3)) + 10;
     const word = Math.min(widest(this.columns) + 2, 150);
     const count = Math.max(this.columns.length, 1);
     const room = (width - left - 4) / count;

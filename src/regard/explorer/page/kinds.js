@@ -258,13 +258,13 @@ class Kinds {
     const boxes = this.translators.map((model) =>
       h(
         "section",
-        { class: "kind-map", "aria-label": model.name },
-        h("h3", { text: `${model.name} (${model.attention})` }),
+        { class: "kind-map", "aria-label": model.label },
+        h("h3", { text: `${model.label} (${model.attention})` }),
       ),
     );
     this.output.replaceChildren(...boxes);
     this.maps = answers
-      .map((answer, i) => answer.value && { ...answer.value, title: this.translators[i].name })
+      .map((answer, i) => answer.value && { ...answer.value, title: this.translators[i].label })
       .filter(Boolean);
     this.mounted = answers.map(({ value, reason }, i) => {
       if (!value) boxes[i].append(errorBox(reason.message));

@@ -117,12 +117,15 @@ class Photo {
   }
 
   where(grid) {
-    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, i / row.length, j / row.length]));
+    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, i / grid.length, j / row.length]));
     const total = cells.reduce((sum, [weight]) => sum + weight, 0) || 1;
     const [best, i, j] = cells.reduce((most, cell) => (cell[0] > most[0] ? cell : most));
     const down = ["at the top", "in the middle", "at the bottom"][Math.min(2, Math.floor(i * 3))];
     const across = [" left", "", " right"][Math.min(2, Math.floor(j * 3))];
-    return `${this.data.hard ? "only" : "most"} ${down}${across}${this.data.hard ? "" : ` (${percent(best / total)} in one place)`}`;
+    if (this.data.hard) return `only ${down}${across}`;
+    const most = `${percent(best / total)} in one place`;
+    const even = best / total < 2 / cells.length;
+    return even ? `almost evenly everywhere (at most ${most})` : `most ${down}${across} (${most})`;
   }
 
   watch() {

@@ -59,6 +59,7 @@ class Translate {
     });
     this.go = button("Translate", () => this.translate({ push: true }), { class: "button primary" });
     this.output = h("div", { class: "output" });
+    this.about = h("p", { class: "rg-note" });
     const form = h(
       "div",
       { class: "ask" },
@@ -77,7 +78,7 @@ class Translate {
         }),
         this.go,
       ),
-      this.model.description && h("p", { class: "rg-note", text: this.model.description }),
+      this.about,
     );
     this.root.replaceChildren(form, this.output);
   }
@@ -120,6 +121,7 @@ class Translate {
     this.map?.destroy();
     this.output.removeAttribute("aria-busy");
     const { result } = this;
+    this.about.textContent = this.model.description ? `About this model: ${this.model.description}` : "";
     this.player = result.steps?.length
       ? new Player(result, {
           step: this.step,
@@ -163,9 +165,9 @@ class Translate {
 
   snapshot() {
     if (!this.result) return null;
-    const main = { ...this.result, title: this.model.name };
+    const main = { ...this.result, title: this.model.label };
     if (!this.plain?.answer?.text) return { name: "regard-translation", data: main };
-    const plain = { ...this.plain.answer, title: `${this.plain.model.name}, without attention` };
+    const plain = { ...this.plain.answer, title: `${this.plain.model.label}, without attention` };
     const parts = [main, plain].map((part) => ({ ...part, source: "" }));
     return { name: "regard-translation", data: { kind: "several", title: this.result.source, parts } };
   }
@@ -181,7 +183,7 @@ function plainPanel({ model, answer }) {
       : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
     h("p", {
       class: "rg-note",
-      text: `${model.name}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.`,
+      text: `${model.label}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.`,
     }),
   );
 }

@@ -111,5 +111,12 @@ def test_tables_that_are_none_are_refused(run, text):
     assert run("state.js", "m.parseTable(x)", text) is None
 
 
+def test_models_go_by_the_last_part_of_their_path_unless_two_end_alike(run):
+    names = ["/a/en-fr", "/b/en-fr", "/b/de/", "plain"]
+    models = [{"name": name, "task": "translate", "attention": "dot"} for name in names]
+    found = run("models.js", "m.modelsFor(x, 'translate').map((model) => model.label)", models)
+    assert found == ["/a/en-fr", "/b/en-fr", "de", "plain"]
+
+
 def test_a_pasted_table_is_read(run):
     assert run("state.js", "m.parseTable(x)", "1 2.5\n-3, 4e-1\n") == [[1, 2.5], [-3, 0.4]]

@@ -28,6 +28,7 @@ def test_typing_a_sentence_translates_it_and_writes_the_address(translated):
     page.get_by_label("Sentence").fill(SENTENCE)
     page.keyboard.press("Enter")
     page.get_by_text("SLEEPS CAT BLACK THE").first.wait_for()
+    assert "About this model: writes capitals in reverse" in page.locator(".ask").inner_text()
     assert "text=the+black+cat+sleeps" in page.url
     page.reload()
     page.get_by_text("SLEEPS CAT BLACK THE").first.wait_for()

@@ -12,19 +12,24 @@ export async function models() {
 
 export async function translate(model, text, beam, signal) {
   const body = JSON.stringify({ model, text, beam });
-  return (await call("/api/translate", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal })).translation;
+  return (
+    await call("/api/translate", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal })
+  ).translation;
 }
 
 export async function caption(model, photo, signal) {
   const headers = { "Content-Type": photo.type || "application/octet-stream" };
-  return (await call(`/api/caption?model=${encodeURIComponent(model)}`, { method: "POST", body: photo, headers, signal })).caption;
+  return (
+    await call(`/api/caption?model=${encodeURIComponent(model)}`, { method: "POST", body: photo, headers, signal })
+  ).caption;
 }
 
 /** The data as one HTML file that shows it anywhere, offline. */
 export async function exportHtml(data) {
   const headers = { "Content-Type": "application/json", "X-Regard-Token": token() };
   const response = await fetch("/api/export", { method: "POST", body: JSON.stringify(data), headers });
-  if (!response.ok) throw new Error((await response.json().catch(() => null))?.error ?? `the server answered ${response.status}`);
+  if (!response.ok)
+    throw new Error((await response.json().catch(() => null))?.error ?? `the server answered ${response.status}`);
   return response.blob();
 }
 

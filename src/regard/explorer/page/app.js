@@ -67,8 +67,12 @@ async function open() {
   document.title = `${view.TITLE} · regard`;
   const body = h("div", { class: `view view-${name}` });
   main.replaceChildren(
-    h("div", { class: "lead" }, h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD })),
-      saveBar(() => shown.snapshot(), app)),
+    h(
+      "div",
+      { class: "lead" },
+      h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD })),
+      saveBar(() => shown.snapshot(), app),
+    ),
     body,
   );
   shown = view.open(body, currentParams(), app);

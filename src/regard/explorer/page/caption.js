@@ -45,14 +45,36 @@ class Captions {
   }
 
   build() {
-    this.input = h("input", { type: "file", accept: "image/*", class: "unseen", id: "photo", on: { change: () => this.take(this.input.files[0]) } });
-    this.drop = h("label", { class: "drop", for: "photo" }, h("strong", { text: "Drop a photograph here" }),
-      h("span", {}, "or ", h("span", { class: "as-link", text: "choose a file" }), ", or paste one. It stays on this machine."));
+    this.input = h("input", {
+      type: "file",
+      accept: "image/*",
+      class: "unseen",
+      id: "photo",
+      on: { change: () => this.take(this.input.files[0]) },
+    });
+    this.drop = h(
+      "label",
+      { class: "drop", for: "photo" },
+      h("strong", { text: "Drop a photograph here" }),
+      h(
+        "span",
+        {},
+        "or ",
+        h("span", { class: "as-link", text: "choose a file" }),
+        ", or paste one. It stays on this machine.",
+      ),
+    );
     this.output = h("div", { class: "output", "aria-live": "polite" });
-    const over = (on) => (event) => { event.preventDefault(); this.drop.classList.toggle("over", on); };
+    const over = (on) => (event) => {
+      event.preventDefault();
+      this.drop.classList.toggle("over", on);
+    };
     this.drop.addEventListener("dragover", over(true));
     this.drop.addEventListener("dragleave", over(false));
-    this.drop.addEventListener("drop", (event) => { over(false)(event); this.take(event.dataTransfer.files[0]); });
+    this.drop.addEventListener("drop", (event) => {
+      over(false)(event);
+      this.take(event.dataTransfer.files[0]);
+    });
     this.root.replaceChildren(h("div", { class: "drop-box" }, this.input, this.drop), this.output);
   }
 
@@ -73,10 +95,15 @@ class Captions {
     this.request = new AbortController();
     const { signal } = this.request;
     this.output.setAttribute("aria-busy", "true");
-    if (!this.results.length) this.output.replaceChildren(h("p", { class: "rg-note", text: "Looking at the photograph …" }));
+    if (!this.results.length)
+      this.output.replaceChildren(h("p", { class: "rg-note", text: "Looking at the photograph …" }));
     const answers = await Promise.allSettled(this.models.map((model) => caption(model.name, photo, signal)));
     if (signal.aborted || this.closed) return;
-    this.results = answers.map((answer, i) => ({ model: this.models[i], data: answer.value, error: answer.reason?.message }));
+    this.results = answers.map((answer, i) => ({
+      model: this.models[i],
+      data: answer.value,
+      error: answer.reason?.message,
+    }));
     this.show();
   }
 
@@ -88,8 +115,16 @@ class Captions {
   show() {
     this.mounted.forEach((one) => one.destroy());
     this.output.removeAttribute("aria-busy");
-    const boxes = this.results.map(({ model }) => h("section", { class: "panel", "aria-label": model.name },
-      h("h2", { class: "named", text: this.results.length > 1 ? `${model.name}: ${model.attention} attention` : model.name })));
+    const boxes = this.results.map(({ model }) =>
+      h(
+        "section",
+        { class: "panel", "aria-label": model.label },
+        h("h2", {
+          class: "named",
+          text: this.results.length > 1 ? `${model.label}: ${model.attention} attention` : model.label,
+        }),
+      ),
+    );
     this.drop.classList.add("compact");
     this.drop.firstChild.textContent = "Drop another photograph here";
     this.output.replaceChildren(h("div", { class: "two" }, boxes));
@@ -98,7 +133,12 @@ class Captions {
       if (error) return void boxes[i].append(errorBox(error)) ?? { destroy() {} };
       return mount(boxes[i], data, { word, onWord: (index) => this.chose(index) });
     });
-    this.app.announce(this.results.map(({ data }) => data?.words.join(" ")).filter(Boolean).join("; "));
+    this.app.announce(
+      this.results
+        .map(({ data }) => data?.words.join(" "))
+        .filter(Boolean)
+        .join("; "),
+    );
   }
 
   chose(index) {
@@ -108,9 +148,14 @@ class Captions {
   }
 
   snapshot() {
-    const parts = this.results.filter(({ data }) => data).map(({ model, data }) => ({ ...data, title: `${model.name}: ${data.words.join(" ")}` }));
+    const parts = this.results
+      .filter(({ data }) => data)
+      .map(({ model, data }) => ({ ...data, title: `${model.label}: ${data.words.join(" ")}` }));
     if (!parts.length) return null;
-    return { name: "regard-caption", data: parts.length === 1 ? parts[0] : { kind: "several", title: "Captions", parts } };
+    return {
+      name: "regard-caption",
+      data: parts.length === 1 ? parts[0] : { kind: "several", title: "Captions", parts },
+    };
   }
 }
 

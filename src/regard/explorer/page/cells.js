@@ -21,8 +21,17 @@ export class Cells {
 
   /** Show new numbers; the elements stay where the shape stays, so that focus and caret do. */
   update(table) {
-    const shape = JSON.stringify([table.id, table.name, table.formula, table.note, table.rows, table.columns,
-      table.values.length, table.values[0]?.length, Boolean(table.editable)]);
+    const shape = JSON.stringify([
+      table.id,
+      table.name,
+      table.formula,
+      table.note,
+      table.rows,
+      table.columns,
+      table.values.length,
+      table.values[0]?.length,
+      Boolean(table.editable),
+    ]);
     this.table = table;
     if (shape !== this.shape) this.build(table);
     this.shape = shape;
@@ -40,12 +49,23 @@ export class Cells {
     );
     const label = `${table.name}${table.formula ? `, ${plainFormula(table.formula)}` : ""}`;
     this.cells = table.values.map((row, i) => row.map((_, j) => this.cell(table, i, j)));
-    const head = table.columns && h("tr", {}, table.rows && h("td", { class: "rg-corner" }),
-      table.columns.map((name) => h("th", { scope: "col", dir: "auto", text: name })));
-    const rows = this.cells.map((cells, i) => h("tr", {},
-      table.rows && h("th", { scope: "row", dir: "auto", text: table.rows[i] }), cells));
-    this.grid = h("table", { role: "grid", "aria-label": label, on: { keydown: (event) => this.move(event) } },
-      head && h("thead", {}, head), h("tbody", {}, rows));
+    const head =
+      table.columns &&
+      h(
+        "tr",
+        {},
+        table.rows && h("td", { class: "rg-corner" }),
+        table.columns.map((name) => h("th", { scope: "col", dir: "auto", text: name })),
+      );
+    const rows = this.cells.map((cells, i) =>
+      h("tr", {}, table.rows && h("th", { scope: "row", dir: "auto", text: table.rows[i] }), cells),
+    );
+    this.grid = h(
+      "table",
+      { role: "grid", "aria-label": label, on: { keydown: (event) => this.move(event) } },
+      head && h("thead", {}, head),
+      h("tbody", {}, rows),
+    );
     this.scroll.replaceChildren(this.grid);
   }
 
@@ -54,10 +74,27 @@ export class Cells {
     const where = `${table.name}, row ${table.rows?.[i] ?? i + 1}, column ${table.columns?.[j] ?? j + 1}`;
     if (!table.editable) {
       const tabindex = i === 0 && j === 0 ? "0" : "-1";
-      return h("td", { class: "rg-cell", role: "gridcell", tabindex, on: { pointerenter: visit, focus: visit, click: visit } });
+      return h("td", {
+        class: "rg-cell",
+        role: "gridcell",
+        tabindex,
+        on: { pointerenter: visit, focus: visit, click: visit },
+      });
     }
-    const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
-      "aria-label": where, on: { focus: () => { visit(); input.select(); }, input: () => this.onEdit(i, j, input.value) } });
+    const input = h("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": where,
+      on: {
+        focus: () => {
+          visit();
+          input.select();
+        },
+        input: () => this.onEdit(i, j, input.value),
+      },
+    });
     return h("td", { class: "rg-cell rg-editable", role: "gridcell", on: { pointerenter: visit } }, input);
   }
 

@@ -4,24 +4,47 @@ import { h } from "./dom.js";
 
 /** A choice of one among {value: name}. */
 export function choice(label, options, value, onChange) {
-  const select = h("select", { on: { change: () => onChange(select.value) } },
-    Object.entries(options).map(([key, name]) => h("option", { value: key, text: name })));
+  const select = h(
+    "select",
+    { on: { change: () => onChange(select.value) } },
+    Object.entries(options).map(([key, name]) => h("option", { value: key, text: name })),
+  );
   select.value = value;
   return h("label", { class: "control" }, h("span", { text: label }), select);
 }
 
 /** A small whole number with buttons to change it. */
 export function stepper(label, value, [lowest, highest], onChange) {
-  const button = (sign, name, next) => h("button", { type: "button", "aria-label": `${label}: ${name}`, text: sign,
-    disabled: next < lowest || next > highest, on: { click: () => onChange(next) } });
-  return h("span", { class: "control stepper", role: "group", "aria-label": label }, h("span", { text: label }),
-    h("span", { class: "stepper-body" }, button("−", "one fewer", value - 1), h("output", { text: String(value) }),
-      button("+", "one more", value + 1)));
+  const button = (sign, name, next) =>
+    h("button", {
+      type: "button",
+      "aria-label": `${label}: ${name}`,
+      text: sign,
+      disabled: next < lowest || next > highest,
+      on: { click: () => onChange(next) },
+    });
+  return h(
+    "span",
+    { class: "control stepper", role: "group", "aria-label": label },
+    h("span", { text: label }),
+    h(
+      "span",
+      { class: "stepper-body" },
+      button("−", "one fewer", value - 1),
+      h("output", { text: String(value) }),
+      button("+", "one more", value + 1),
+    ),
+  );
 }
 
 /** A switch that is on or off. */
 export function toggle(label, on, onChange) {
-  const box = h("input", { type: "checkbox", role: "switch", checked: on, on: { change: () => onChange(box.checked) } });
+  const box = h("input", {
+    type: "checkbox",
+    role: "switch",
+    checked: on,
+    on: { change: () => onChange(box.checked) },
+  });
   return h("label", { class: "control switch" }, box, h("span", { text: label }));
 }
 

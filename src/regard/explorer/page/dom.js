@@ -33,7 +33,10 @@ export function formula(text) {
 
 /** The same maths as text, for pictures and screen readers. */
 export function plainFormula(text) {
-  return text.replace(/\*([^*]+)\*/g, "$1").replace(/_\{([^}]*)\}/g, "_$1").replace(/\^\{([^}]*)\}/g, "^$1");
+  return text
+    .replace(/\*([^*]+)\*/g, "$1")
+    .replace(/_\{([^}]*)\}/g, "_$1")
+    .replace(/\^\{([^}]*)\}/g, "^$1");
 }
 
 /** Call `listener` with the element's width now and whenever it changes; gives back what stops that. */

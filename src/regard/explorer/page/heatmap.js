@@ -32,17 +32,47 @@ class Heatmap {
     const { rows, columns } = this.data;
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.columns = columns.map((word) => h("span", { class: "rg-column", dir: "auto", text: word, title: word }));
-    this.rows = rows.map((word, i) => h("div", { class: "rg-row", role: "option", dir: "auto", text: word, title: word,
-      id: `rg-row-${(counter += 1)}`, tabindex: i === 0 ? "0" : "-1", "aria-selected": String(this.selected.has(i)) }));
-    this.list = h("div", { class: "rg-rows", role: "listbox", "aria-multiselectable": "true",
-      "aria-label": "Output words. Arrow keys move, Space keeps a row, Escape lets all go." }, this.rows);
+    this.rows = rows.map((word, i) =>
+      h("div", {
+        class: "rg-row",
+        role: "option",
+        dir: "auto",
+        text: word,
+        title: word,
+        id: `rg-row-${(counter += 1)}`,
+        tabindex: i === 0 ? "0" : "-1",
+        "aria-selected": String(this.selected.has(i)),
+      }),
+    );
+    this.list = h(
+      "div",
+      {
+        class: "rg-rows",
+        role: "listbox",
+        "aria-multiselectable": "true",
+        "aria-label": "Output words. Arrow keys move, Space keeps a row, Escape lets all go.",
+      },
+      this.rows,
+    );
     this.cursor = h("div", { class: "rg-cursor", hidden: true });
-    this.plot = h("div", { class: "rg-plot" }, h("div", { class: "rg-columns", "aria-hidden": "true" }, this.columns),
-      this.list, this.canvas, this.cursor);
+    this.plot = h(
+      "div",
+      { class: "rg-plot" },
+      h("div", { class: "rg-columns", "aria-hidden": "true" }, this.columns),
+      this.list,
+      this.canvas,
+      this.cursor,
+    );
     this.readout = h("output", { class: "rg-readout" });
     this.scroll = h("div", { class: "rg-scroll" }, this.plot);
-    this.element = h("figure", { class: "rg-map" }, this.sheets(), this.scroll,
-      h("div", { class: "rg-foot" }, this.readout, legend()), this.numbers());
+    this.element = h(
+      "figure",
+      { class: "rg-map" },
+      this.sheets(),
+      this.scroll,
+      h("div", { class: "rg-foot" }, this.readout, legend()),
+      this.numbers(),
+    );
     this.listen();
     this.tell();
   }
@@ -51,8 +81,11 @@ class Heatmap {
   sheets() {
     const found = sheetsOf(this.data);
     if (found.length < 2) return null;
-    const pick = h("select", { on: { change: () => this.show(found[pick.selectedIndex].weights) } },
-      found.map((sheet) => h("option", { text: sheet.name })));
+    const pick = h(
+      "select",
+      { on: { change: () => this.show(found[pick.selectedIndex].weights) } },
+      found.map((sheet) => h("option", { text: sheet.name })),
+    );
     return h("label", { class: "rg-choice" }, "Weights of ", pick);
   }
 
@@ -64,19 +97,38 @@ class Heatmap {
   }
 
   numbers() {
-    this.table = h("details", { class: "rg-numbers", on: { toggle: () => this.table.open && this.fillTable() } },
-      h("summary", { text: "All numbers as a table" }));
+    this.table = h(
+      "details",
+      { class: "rg-numbers", on: { toggle: () => this.table.open && this.fillTable() } },
+      h("summary", { text: "All numbers as a table" }),
+    );
     return this.table;
   }
 
   fillTable() {
     const { rows, columns } = this.data;
-    const head = h("tr", {}, h("td"), columns.map((word) => h("th", { scope: "col", dir: "auto", text: word })));
-    const body = rows.map((word, i) => h("tr", {}, h("th", { scope: "row", dir: "auto", text: word }),
-      this.weights[i].map((weight) => h("td", { text: short(weight) }))));
+    const head = h(
+      "tr",
+      {},
+      h("td"),
+      columns.map((word) => h("th", { scope: "col", dir: "auto", text: word })),
+    );
+    const body = rows.map((word, i) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row", dir: "auto", text: word }),
+        this.weights[i].map((weight) => h("td", { text: short(weight) })),
+      ),
+    );
     this.table.querySelector("div")?.remove();
-    this.table.append(h("div", { class: "rg-scroll", tabindex: "0", role: "region", "aria-label": "Weights as a table" },
-      h("table", {}, h("thead", {}, head), h("tbody", {}, body))));
+    this.table.append(
+      h(
+        "div",
+        { class: "rg-scroll", tabindex: "0", role: "region", "aria-label": "Weights as a table" },
+        h("table", {}, h("thead", {}, head), h("tbody", {}, body)),
+      ),
+    );
   }
 
   watch() {
@@ -95,14 +147,18 @@ class Heatmap {
     const widest = (elements) => Math.max(0, ...elements.map((element) => element.scrollWidth));
     for (const label of [...this.rows, ...this.columns]) label.style.cssText = "";
     this.plot.classList.toggle("rg-tight", (width * 0.65) / Math.max(this.columns.length, 1) < 22);
-    const left = Math.min(widest(this.rows), Math.max(90, width * 0.3)) + 10;
+    const left = Math.min(widest(this.rows) * 1.08, Math.max(90, width * 0.3)) + 10;
     const word = Math.min(widest(this.columns) + 2, 150);
     const count = Math.max(this.columns.length, 1);
     const room = (width - left - 4) / count;
     const flat = word + 6 <= Math.min(room, 110);
     const over = flat ? 0 : word * Math.cos(SLANT);
-    this.cell = Math.round(Math.max(SMALLEST_CELL, Math.min(flat ? Math.max(word + 6, LARGEST_CELL) : LARGEST_CELL,
-      (width - left - over - 4) / count)));
+    this.cell = Math.round(
+      Math.max(
+        SMALLEST_CELL,
+        Math.min(flat ? Math.max(word + 6, LARGEST_CELL) : LARGEST_CELL, (width - left - over - 4) / count),
+      ),
+    );
     this.height = Math.min(this.cell, 34);
     this.left = left;
     this.top = flat ? 26 : word * Math.sin(SLANT) + 22;
@@ -112,13 +168,28 @@ class Heatmap {
   }
 
   place(flat, word) {
-    this.columns.forEach((label, j) => Object.assign(label.style, flat
-      ? { left: `${this.left + j * this.cell}px`, top: "0", width: `${this.cell}px`, textAlign: "center" }
-      : { left: `${this.left + (j + 0.5) * this.cell - 6}px`, top: `${this.top - 24}px`, maxWidth: `${word}px`,
-          transform: "rotate(-45deg)", transformOrigin: "0 50%" }));
-    this.rows.forEach((label, i) => Object.assign(label.style, {
-      top: `${this.top + i * this.height}px`, width: `${this.left - 6}px`, height: `${this.height}px`,
-      lineHeight: `${this.height}px` }));
+    this.columns.forEach((label, j) =>
+      Object.assign(
+        label.style,
+        flat
+          ? { left: `${this.left + j * this.cell}px`, top: "0", width: `${this.cell}px`, textAlign: "center" }
+          : {
+              left: `${this.left + (j + 0.5) * this.cell - 6}px`,
+              top: `${this.top - 24}px`,
+              maxWidth: `${word}px`,
+              transform: "rotate(-45deg)",
+              transformOrigin: "0 50%",
+            },
+      ),
+    );
+    this.rows.forEach((label, i) =>
+      Object.assign(label.style, {
+        top: `${this.top + i * this.height}px`,
+        width: `${this.left - 6}px`,
+        height: `${this.height}px`,
+        lineHeight: `${this.height}px`,
+      }),
+    );
     Object.assign(this.canvas.style, { left: `${this.left}px`, top: `${this.top}px` });
   }
 
@@ -193,8 +264,10 @@ class Heatmap {
   cellAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const place = (at, size, count) => Math.min(Math.max(Math.floor(at / size), 0), count - 1);
-    return [place(event.clientY - box.top, this.height, this.rows.length),
-      place(event.clientX - box.left, this.cell, this.columns.length)];
+    return [
+      place(event.clientY - box.top, this.height, this.rows.length),
+      place(event.clientX - box.left, this.cell, this.columns.length),
+    ];
   }
 
   hover(at) {
@@ -221,8 +294,13 @@ class Heatmap {
     this.shadeColumns();
     const cell = this.hovered && this.hovered[1] !== null;
     this.cursor.hidden = !cell;
-    if (cell) Object.assign(this.cursor.style, { left: `${this.left + this.hovered[1] * this.cell}px`,
-      top: `${this.top + this.hovered[0] * this.height}px`, width: `${this.cell}px`, height: `${this.height}px` });
+    if (cell)
+      Object.assign(this.cursor.style, {
+        left: `${this.left + this.hovered[1] * this.cell}px`,
+        top: `${this.top + this.hovered[0] * this.height}px`,
+        width: `${this.cell}px`,
+        height: `${this.height}px`,
+      });
     this.tell();
   }
 
@@ -246,11 +324,13 @@ class Heatmap {
     const { rows, columns } = this.data;
     if (this.hovered && this.hovered[1] !== null) {
       const [i, j] = this.hovered;
-      const score = this.data.scores && this.weights === this.data.weights ? `, score ${short(this.data.scores[i][j])}` : "";
+      const score =
+        this.data.scores && this.weights === this.data.weights ? `, score ${short(this.data.scores[i][j])}` : "";
       return `“${rows[i]}” looks at “${columns[j]}”: ${short(this.weights[i][j])}${score}`;
     }
     const chosen = this.hovered ? [this.hovered[0]] : this.chosen();
-    if (!chosen.length) return "Each row is a word written; the brighter a cell, the more it looked there. Click rows to keep them.";
+    if (!chosen.length)
+      return "Each row is a word written; the brighter a cell, the more it looked there. Click rows to keep them.";
     return chosen.map((i) => `“${rows[i]}” looks at ${strongest(this.weights[i], columns)}`).join("; ");
   }
 }
@@ -259,7 +339,8 @@ let counter = 0;
 
 /** Every sheet of weights there is, each with the name people choose it by. */
 export function sheetsOf({ weights, heads, layers }) {
-  const inside = (layer) => (layer.heads ?? []).map((head) => ({ name: `${layer.name}, ${head.name}`, weights: head.weights }));
+  const inside = (layer) =>
+    (layer.heads ?? []).map((head) => ({ name: `${layer.name}, ${head.name}`, weights: head.weights }));
   const deep = (layers ?? []).flatMap((layer) => [...(layer.weights ? [layer] : []), ...inside(layer)]);
   return [{ name: "all together", weights }, ...(heads ?? []), ...deep];
 }
@@ -271,6 +352,11 @@ function strongest(weights, names) {
 }
 
 function legend() {
-  return h("span", { class: "rg-legend", role: "img", "aria-label": "Colours from dark blue, weight 0, to yellow, weight 1" },
-    "0", h("span", { class: "rg-ramp" }), "1");
+  return h(
+    "span",
+    { class: "rg-legend", role: "img", "aria-label": "Colours from dark blue, weight 0, to yellow, weight 1" },
+    "0",
+    h("span", { class: "rg-ramp" }),
+    "1",
+  );
 }

@@ -10,7 +10,12 @@ import { mountPhoto } from "./photo.js";
  * A title, a source sentence and a text are written above. Gives what the kind gives, {destroy()} at least.
  */
 export function mount(element, data, options = {}) {
-  const root = h("div", { class: "rg" }, data.title && h("h2", { class: "rg-title", text: data.title }), sentences(data));
+  const root = h(
+    "div",
+    { class: "rg" },
+    data.title && h("h2", { class: "rg-title", text: data.title }),
+    sentences(data),
+  );
   element.append(root);
   const mounted = mountKind(root, data, options) ?? {};
   return Object.assign(mounted, { destroy: chained(mounted, root) });
@@ -31,8 +36,12 @@ function mountKind(root, data, options) {
 
 function sentences({ kind, source, text }) {
   if (kind !== "map" || (!source && !text)) return null;
-  return h("div", { class: "rg-sentences" }, source && h("p", { dir: "auto", text: source }),
-    text && h("p", { dir: "auto", class: "rg-text", text }));
+  return h(
+    "div",
+    { class: "rg-sentences" },
+    source && h("p", { dir: "auto", text: source }),
+    text && h("p", { dir: "auto", class: "rg-text", text }),
+  );
 }
 
 function chained(mounted, root) {

@@ -23,7 +23,8 @@ export const SCORES = {
   scaled_dot: (query, key) => each(SCORES.dot(query, key), (x) => x / Math.sqrt(query[0].length)),
   cosine: (query, key) => SCORES.dot(query.map(unit), key.map(unit)),
   general: (query, key, { W }) => SCORES.dot(matmul(query, W), key),
-  additive: (query, key, { W_q, W_k, v }) => tanhPairs(query, key, W_q, W_k).map((pairs) => pairs.map((row) => dot(row, v))),
+  additive: (query, key, { W_q, W_k, v }) =>
+    tanhPairs(query, key, W_q, W_k).map((pairs) => pairs.map((row) => dot(row, v))),
   concat: (query, key, { W, v }) => SCORES.additive(query, key, { ...halves(W, query[0].length), v }),
   location: (query, key, { W }) => matmul(query, transpose(W.slice(0, key.length))),
 };

@@ -32,7 +32,11 @@ export function shades(table) {
 
 // JavaScript rounds an exact half away from zero, Python to the even digit; the picture and the page must agree.
 function fixed(number, digits) {
-  const tie = /^(.*\d)50*$/.exec(Math.abs(number).toFixed(digits + 20).replace(".", ""));
+  const tie = /^(.*\d)50*$/.exec(
+    Math.abs(number)
+      .toFixed(digits + 20)
+      .replace(".", ""),
+  );
   if (!tie || tie[1].length !== Math.abs(number).toFixed(digits).replace(".", "").length) return number.toFixed(digits);
   const even = BigInt(tie[1]) % 2n === 0n ? BigInt(tie[1]) : BigInt(tie[1]) + 1n;
   const text = even.toString().padStart(digits + 1, "0");

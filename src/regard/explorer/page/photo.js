@@ -21,15 +21,39 @@ class Photo {
     this.onWord = onWord;
     this.kept = word !== null && word < data.words.length ? word : null;
     this.shown = this.kept;
-    this.image = h("img", { class: "rg-image", src: data.image, alt: `The photograph. Caption: ${data.words.join(" ")}` });
+    this.image = h("img", {
+      class: "rg-image",
+      src: data.image,
+      alt: `The photograph. Caption: ${data.words.join(" ")}`,
+    });
     this.veil = h("canvas", { class: "rg-veil", "aria-hidden": "true" });
-    this.words = data.words.map((word, i) => h("span", { class: "rg-word", role: "option", dir: "auto", text: word,
-      tabindex: i === (this.kept ?? 0) ? "0" : "-1", "aria-selected": String(i === this.kept) }));
-    this.list = h("div", { class: "rg-words", role: "listbox",
-      "aria-label": "Words of the caption. Arrow keys move, Space keeps a word, Escape lets it go." }, this.words);
+    this.words = data.words.map((word, i) =>
+      h("span", {
+        class: "rg-word",
+        role: "option",
+        dir: "auto",
+        text: word,
+        tabindex: i === (this.kept ?? 0) ? "0" : "-1",
+        "aria-selected": String(i === this.kept),
+      }),
+    );
+    this.list = h(
+      "div",
+      {
+        class: "rg-words",
+        role: "listbox",
+        "aria-label": "Words of the caption. Arrow keys move, Space keeps a word, Escape lets it go.",
+      },
+      this.words,
+    );
     this.frames = data.words.map(() => h("canvas", { width: 1, height: 1 }));
-    this.strip = h("div", { class: "rg-film", "aria-hidden": "true" }, this.frames.map((frame, i) =>
-      h("span", { class: "rg-frame" }, frame, h("span", { dir: "auto", text: data.words[i] }))));
+    this.strip = h(
+      "div",
+      { class: "rg-film", "aria-hidden": "true" },
+      this.frames.map((frame, i) =>
+        h("span", { class: "rg-frame" }, frame, h("span", { dir: "auto", text: data.words[i] })),
+      ),
+    );
     this.readout = h("output", { class: "rg-readout" });
     this.stage = h("div", { class: "rg-stage" }, this.image, this.veil);
     this.element = h("figure", { class: "rg-photo" }, this.list, this.stage, this.readout, this.strip);
@@ -53,8 +77,14 @@ class Photo {
 
   key(event) {
     const at = this.words.indexOf(event.target);
-    const next = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0,
-      End: this.words.length - 1 }[event.key];
+    const next = {
+      ArrowLeft: at - 1,
+      ArrowUp: at - 1,
+      ArrowRight: at + 1,
+      ArrowDown: at + 1,
+      Home: 0,
+      End: this.words.length - 1,
+    }[event.key];
     if (next !== undefined && this.words[next]) this.focus(next);
     else if (event.key === " " || event.key === "Enter") this.choose(at === this.kept ? null : at);
     else if (event.key === "Escape") this.choose(null);
@@ -80,23 +110,35 @@ class Photo {
     this.words.forEach((word, i) => word.classList.toggle("rg-lit", i === index));
     [...this.strip.children].forEach((frame, i) => frame.classList.toggle("rg-lit", i === index));
     this.draw();
-    this.readout.textContent = index === null
-      ? "Point at a word to see where the model looked when it wrote it. Click to keep it."
-      : `“${this.data.words[index]}” looked ${this.where(this.data.weights[index])}`;
+    this.readout.textContent =
+      index === null
+        ? "Point at a word to see where the model looked when it wrote it. Click to keep it."
+        : `“${this.data.words[index]}” looked ${this.where(this.data.weights[index])}`;
   }
 
   where(grid) {
-    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, i / row.length, j / row.length]));
+    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, i / grid.length, j / row.length]));
     const total = cells.reduce((sum, [weight]) => sum + weight, 0) || 1;
     const [best, i, j] = cells.reduce((most, cell) => (cell[0] > most[0] ? cell : most));
     const down = ["at the top", "in the middle", "at the bottom"][Math.min(2, Math.floor(i * 3))];
     const across = [" left", "", " right"][Math.min(2, Math.floor(j * 3))];
-    return `${this.data.hard ? "only" : "most"} ${down}${across}${this.data.hard ? "" : ` (${percent(best / total)} in one place)`}`;
+    if (this.data.hard) return `only ${down}${across}`;
+    const most = `${percent(best / total)} in one place`;
+    const even = best / total < 2 / cells.length;
+    return even ? `almost evenly everywhere (at most ${most})` : `most ${down}${across} (${most})`;
   }
 
   watch() {
     this.stop = onWidth(this.stage, () => this.draw());
-    this.image.decode().then(() => { this.draw(); this.film(); }, () => { this.readout.textContent = "The photograph cannot be shown."; });
+    this.image.decode().then(
+      () => {
+        this.draw();
+        this.film();
+      },
+      () => {
+        this.readout.textContent = "The photograph cannot be shown.";
+      },
+    );
     this.show(this.shown);
   }
 
@@ -110,7 +152,13 @@ class Photo {
     this.veil.width = Math.max(1, Math.round(this.image.clientWidth * sharp));
     this.veil.height = Math.max(1, Math.round(this.image.clientHeight * sharp));
     if (this.shown === null) return;
-    paintVeil(this.veil.getContext("2d"), this.data.weights[this.shown], this.data.hard, this.veil.width, this.veil.height);
+    paintVeil(
+      this.veil.getContext("2d"),
+      this.data.weights[this.shown],
+      this.data.hard,
+      this.veil.width,
+      this.veil.height,
+    );
   }
 
   film() {
@@ -153,12 +201,13 @@ function frameBest(pen, grid, width, height) {
 
 /** The grid between its cells' centres, weighted by distance: no edges of cells remain. */
 export function smooth(grid, size) {
-  const near = (count) => Array.from({ length: size }, (_, at) => {
-    const place = ((at + 0.5) / size) * count - 0.5;
-    const pull = Array.from({ length: count }, (_, cell) => Math.exp(-((cell - place) ** 2) / (2 * 0.55 ** 2)));
-    const total = pull.reduce((sum, one) => sum + one, 0);
-    return pull.map((one) => one / total);
-  });
+  const near = (count) =>
+    Array.from({ length: size }, (_, at) => {
+      const place = ((at + 0.5) / size) * count - 0.5;
+      const pull = Array.from({ length: count }, (_, cell) => Math.exp(-((cell - place) ** 2) / (2 * 0.55 ** 2)));
+      const total = pull.reduce((sum, one) => sum + one, 0);
+      return pull.map((one) => one / total);
+    });
   const [down, across] = [near(grid.length), near(grid[0].length)];
   return down.map((rows) => {
     const mixed = grid[0].map((_, j) => rows.reduce((sum, pull, i) => sum + pull * grid[i][j], 0));

@@ -20,25 +20,60 @@ export class Player {
   }
 
   build(map) {
-    this.words = map.steps.map(({ word }, i) => h("span", { class: "written", dir: "auto", text: word, on: { click: () => this.go(i) } }));
+    this.words = map.steps.map(({ word }, i) =>
+      h("span", { class: "written", dir: "auto", text: word, on: { click: () => this.go(i) } }),
+    );
     this.play = button("▶ Play", () => this.toggle(), { class: "button primary play" });
     this.back = button("◀", () => this.go(this.at - 1), { "aria-label": "One word back" });
     this.next = button("▶", () => this.go(this.at + 1), { "aria-label": "One word on" });
-    this.slider = h("input", { type: "range", min: "0", max: String(this.steps.length - 1), "aria-label": "Word of the translation",
-      on: { input: () => this.go(Number(this.slider.value)) } });
+    this.slider = h("input", {
+      type: "range",
+      min: "0",
+      max: String(this.steps.length - 1),
+      "aria-label": "Word of the translation",
+      on: { input: () => this.go(Number(this.slider.value)) },
+    });
     this.rows = this.names.map((name) => new SourceRow(name));
     this.say = h("p", { class: "step-say", role: "status" });
     this.context = h("div", { class: "context-strip", role: "img" });
     this.contextName = h("p", { class: "rg-note" });
-    this.element = h("section", { class: "panel player", "aria-label": "The decoder, word by word", on: { keydown: (event) => this.key(event) } },
+    this.element = h(
+      "section",
+      { class: "panel player", "aria-label": "The decoder, word by word", on: { keydown: (event) => this.key(event) } },
       h("h2", { text: "Word by word" }),
       h("p", { class: "sentence", dir: "auto" }, this.words),
       h("div", { class: "transport" }, this.back, this.play, this.next, this.slider),
       this.say,
-      h("div", { class: "source-scroll", tabindex: "0", role: "region", "aria-label": "Scores and weights of the source words" },
-        h("table", { class: "source" }, h("thead", {}, h("tr", {}, ["Source word", "Score", "Weight"].map((name) => h("th", { scope: "col", text: name })))),
-          h("tbody", {}, this.rows.map((row) => row.element)))),
-      this.contextName, this.context);
+      h(
+        "div",
+        {
+          class: "source-scroll",
+          tabindex: "0",
+          role: "region",
+          "aria-label": "Scores and weights of the source words",
+        },
+        h(
+          "table",
+          { class: "source" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              ["Source word", "Score", "Weight"].map((name) => h("th", { scope: "col", text: name })),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            this.rows.map((row) => row.element),
+          ),
+        ),
+      ),
+      this.contextName,
+      this.context,
+    );
   }
 
   key(event) {
@@ -92,7 +127,9 @@ export class Player {
     this.back.disabled = this.at === 0;
     this.next.disabled = this.at === this.steps.length - 1;
     this.rows.forEach((row, j) => row.show(scores?.[j], weights?.[j]));
-    this.say.textContent = weights?.length ? this.sentence(word, weights) : `Writes “${word}”. This model has no attention: nothing is looked at.`;
+    this.say.textContent = weights?.length
+      ? this.sentence(word, weights)
+      : `Writes “${word}”. This model has no attention: nothing is looked at.`;
     this.showContext(context ?? [], size);
   }
 
@@ -102,12 +139,19 @@ export class Player {
   }
 
   showContext(context, size = context.length) {
-    this.contextName.textContent = context.length ? `Context: what the source states give, mixed by these weights (${size > context.length ? `${context.length} of its ${size}` : `its ${size}`} numbers)` : "";
+    this.contextName.textContent = context.length
+      ? `Context: what the source states give, mixed by these weights (${size > context.length ? `${context.length} of its ${size}` : `its ${size}`} numbers)`
+      : "";
     this.context.hidden = !context.length;
     if (!context.length) return;
-    this.context.setAttribute("aria-label", `Context vector, from ${short(Math.min(...context))} to ${short(Math.max(...context))}`);
+    this.context.setAttribute(
+      "aria-label",
+      `Context vector, from ${short(Math.min(...context))} to ${short(Math.max(...context))}`,
+    );
     const [shade] = shades([context]);
-    this.context.replaceChildren(...context.map((x, i) => h("span", { title: short(x), style: { backgroundColor: css(cividis(shade[i])) } })));
+    this.context.replaceChildren(
+      ...context.map((x, i) => h("span", { title: short(x), style: { backgroundColor: css(cividis(shade[i])) } })),
+    );
   }
 
   destroy() {
@@ -121,7 +165,13 @@ class SourceRow {
     this.number = h("span", { class: "number" });
     this.bar = h("span", { class: "bar" });
     this.name = h("th", { scope: "row", dir: "auto" }, h("span", { class: "source-word", text: name }));
-    this.element = h("tr", {}, this.name, this.score, h("td", { class: "weight" }, h("span", {}, h("span", { class: "track" }, this.bar), this.number)));
+    this.element = h(
+      "tr",
+      {},
+      this.name,
+      this.score,
+      h("td", { class: "weight" }, h("span", {}, h("span", { class: "track" }, this.bar), this.number)),
+    );
   }
 
   show(score, weight) {
@@ -131,7 +181,10 @@ class SourceRow {
     const colour = cividis(weight ?? 0);
     this.bar.style.backgroundColor = css(colour);
     const lit = weight >= 0.1;
-    Object.assign(this.name.firstChild.style, { backgroundColor: lit ? css(colour) : "", color: lit ? inkOn(colour) : "" });
+    Object.assign(this.name.firstChild.style, {
+      backgroundColor: lit ? css(colour) : "",
+      color: lit ? inkOn(colour) : "",
+    });
   }
 }
 

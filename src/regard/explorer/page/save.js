@@ -24,8 +24,15 @@ export function saveBar(snapshot, app) {
     }
   };
   const link = h("button", { type: "button", text: "Copy link", on: { click: () => copyLink(link, app) } });
-  return h("div", { class: "save", role: "group", "aria-label": "Save what is on the screen" }, h("span", { text: "Save" }),
-    Object.keys(KINDS).map((kind) => h("button", { type: "button", text: kind, "aria-label": `Save as ${kind}`, on: { click: () => save(kind) } })), link);
+  return h(
+    "div",
+    { class: "save", role: "group", "aria-label": "Save what is on the screen" },
+    h("span", { text: "Save" }),
+    Object.keys(KINDS).map((kind) =>
+      h("button", { type: "button", text: kind, "aria-label": `Save as ${kind}`, on: { click: () => save(kind) } }),
+    ),
+    link,
+  );
 }
 
 async function copyLink(button, app) {

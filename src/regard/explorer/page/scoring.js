@@ -7,8 +7,17 @@ import { bracketed, columnOf, cosineWhy, given, pairs, pointwise, product, rowOf
 /** The score's own weights as tables that can be edited. */
 export function weightTables(score, weights) {
   const names = {
-    W: ["Score weights", "*W*", { general: "Which entry asks for which.", concat: "For query and key end to end.", location: "A row for each place." }[score]],
-    W_q: ["Score weights of the query", "*W*_{q}"], W_k: ["Score weights of the key", "*W*_{k}"],
+    W: [
+      "Score weights",
+      "*W*",
+      {
+        general: "Which entry asks for which.",
+        concat: "For query and key end to end.",
+        location: "A row for each place.",
+      }[score],
+    ],
+    W_q: ["Score weights of the query", "*W*_{q}"],
+    W_k: ["Score weights of the key", "*W*_{k}"],
     v: ["Score vector", "*v*", "How hidden numbers become a score."],
   };
   return Object.entries(weights).map(([id, values]) => {
@@ -22,36 +31,68 @@ export function weightTables(score, weights) {
  * `follow` is the query whose inner steps are shown, `suffix` sets heads apart.
  */
 export function scoreTables(score, query, key, weights, { follow = 0, suffix = "", title = "" } = {}) {
-  const make = { dot: dotTables, scaled_dot: scaledTables, cosine: cosineTables, general: generalTables,
-    additive: additiveTables, concat: concatTables, location: locationTables }[score];
+  const make = {
+    dot: dotTables,
+    scaled_dot: scaledTables,
+    cosine: cosineTables,
+    general: generalTables,
+    additive: additiveTables,
+    concat: concatTables,
+    location: locationTables,
+  }[score];
   return make({ query, key, weights, follow, id: (name) => name + suffix, named: (name) => name + title });
 }
 
 function dotTables({ query, key, id, named }) {
   const why = (i, j) => sum(query.values[i], key.values[j]);
-  return [pairs(id("scores"), named("Scores"), "*q* · *k*_{j}", query, key, SCORES.dot(query.values, key.values),
-    { why, note: "Multiply entry by entry and add up: large where query and key point the same way." })];
+  return [
+    pairs(id("scores"), named("Scores"), "*q* · *k*_{j}", query, key, SCORES.dot(query.values, key.values), {
+      why,
+      note: "Multiply entry by entry and add up: large where query and key point the same way.",
+    }),
+  ];
 }
 
 function scaledTables(work) {
   const [plain] = dotTables(work);
   const width = work.query.values[0].length;
-  const scaled = pointwise(work.id("scaled"), work.named("Scaled scores"), "scores / √*d*", plain, (x) => x / Math.sqrt(width),
-    (x) => `${short(x)} / √${width}`, { note: `Divided by √${width}, so that wide vectors do not shout.` });
+  const scaled = pointwise(
+    work.id("scaled"),
+    work.named("Scaled scores"),
+    "scores / √*d*",
+    plain,
+    (x) => x / Math.sqrt(width),
+    (x) => `${short(x)} / √${width}`,
+    { note: `Divided by √${width}, so that wide vectors do not shout.` },
+  );
   return [plain, scaled];
 }
 
 function cosineTables({ query, key, id, named }) {
   const why = (i, j) => cosineWhy(query.values[i], key.values[j]);
-  return [pairs(id("scores"), named("Scores"), "*q* · *k*_{j} / (|*q*| |*k*_{j}|)", query, key,
-    SCORES.cosine(query.values, key.values), { why, note: "Only the direction counts: from −1 to 1." })];
+  return [
+    pairs(
+      id("scores"),
+      named("Scores"),
+      "*q* · *k*_{j} / (|*q*| |*k*_{j}|)",
+      query,
+      key,
+      SCORES.cosine(query.values, key.values),
+      { why, note: "Only the direction counts: from −1 to 1." },
+    ),
+  ];
 }
 
 function generalTables({ query, key, weights, id, named }) {
   const turned = product(id("turned"), named("Query through W"), "*q* *W*", query, { id: "W", values: weights.W });
   const why = (i, j) => sum(turned.values[i], key.values[j]);
-  return [turned, pairs(id("scores"), named("Scores"), "(*q* *W*) · *k*_{j}", turned, key, SCORES.dot(turned.values, key.values),
-    { why, note: "A matrix between the two: which entry of the query asks for which entry of the key is learned." })];
+  return [
+    turned,
+    pairs(id("scores"), named("Scores"), "(*q* *W*) · *k*_{j}", turned, key, SCORES.dot(turned.values, key.values), {
+      why,
+      note: "A matrix between the two: which entry of the query asks for which entry of the key is learned.",
+    }),
+  ];
 }
 
 function additiveTables({ query, key, weights, follow, id, named, cut = {} }) {
@@ -63,15 +104,30 @@ function additiveTables({ query, key, weights, follow, id, named, cut = {} }) {
   const scores = hidden.map((rows) => rows.map((row) => dot(row, v[0])));
   const whose = query.values.length > 1 ? ` of ${query.rows[follow]}` : "";
   const inner = {
-    id: id("hidden"), name: named(`Hidden numbers${whose}`), formula: "tanh(*W*_{q} *q* + *W*_{k} *k*_{j})",
-    values: hidden[follow], rows: key.rows,
-    from: (j, c) => [[asked.id, follow, c], [offered.id, j, c]],
-    why: (j, c) => `tanh(${short(asked.values[follow][c])} + ${short(offered.values[j][c])}) = ${short(hidden[follow][j][c])}`,
+    id: id("hidden"),
+    name: named(`Hidden numbers${whose}`),
+    formula: "tanh(*W*_{q} *q* + *W*_{k} *k*_{j})",
+    values: hidden[follow],
+    rows: key.rows,
+    from: (j, c) => [
+      [asked.id, follow, c],
+      [offered.id, j, c],
+    ],
+    why: (j, c) =>
+      `tanh(${short(asked.values[follow][c])} + ${short(offered.values[j][c])}) = ${short(hidden[follow][j][c])}`,
   };
   const total = {
-    id: id("scores"), name: named("Scores"), formula: "*v* · hidden_{j}", note: "A small network reads query and key together.",
-    values: scores, rows: query.rows, columns: key.rows,
-    from: (i, j) => [...(i === follow ? rowOf(inner, j) : [...rowOf(asked, i), ...rowOf(offered, j)]), ...rowOf({ id: "v", values: v }, 0)],
+    id: id("scores"),
+    name: named("Scores"),
+    formula: "*v* · hidden_{j}",
+    note: "A small network reads query and key together.",
+    values: scores,
+    rows: query.rows,
+    columns: key.rows,
+    from: (i, j) => [
+      ...(i === follow ? rowOf(inner, j) : [...rowOf(asked, i), ...rowOf(offered, j)]),
+      ...rowOf({ id: "v", values: v }, 0),
+    ],
     why: (i, j) => `${sum(v[0], hidden[i][j])} = ${short(scores[i][j])}`,
   };
   return [asked, offered, inner, total];
@@ -86,12 +142,19 @@ function concatTables(work) {
 
 function locationTables({ query, key, weights, id, named }) {
   const scores = SCORES.location(query.values, key.values, weights);
-  return [{
-    id: id("scores"), name: named("Scores"), formula: "*W*_{j} · *q*", values: scores, rows: query.rows, columns: key.rows,
-    note: "From the query alone: what stands at a place is not asked.",
-    from: (i, j) => [...rowOf(query, i), ...rowOf({ id: "W", values: weights.W }, j)],
-    why: (i, j) => `${sum(weights.W[j], query.values[i])} = ${short(scores[i][j])}`,
-  }];
+  return [
+    {
+      id: id("scores"),
+      name: named("Scores"),
+      formula: "*W*_{j} · *q*",
+      values: scores,
+      rows: query.rows,
+      columns: key.rows,
+      note: "From the query alone: what stands at a place is not asked.",
+      from: (i, j) => [...rowOf(query, i), ...rowOf({ id: "W", values: weights.W }, j)],
+      why: (i, j) => `${sum(weights.W[j], query.values[i])} = ${short(scores[i][j])}`,
+    },
+  ];
 }
 
 /** A matrix that is used transposed: its column j is row j of what is shown. */
@@ -113,7 +176,13 @@ export function weightsTable(normalize, scores, { suffix = "", title = "" } = {}
     hard: ["1 for the largest score", "Everything on the best key."],
   }[normalize];
   return {
-    id: `weights${suffix}`, name: `Weights${title}`, formula, note, values, rows: scores.rows, columns: scores.columns,
+    id: `weights${suffix}`,
+    name: `Weights${title}`,
+    formula,
+    note,
+    values,
+    rows: scores.rows,
+    columns: scores.columns,
     from: (i) => (all ? scores.values.flatMap((_, r) => rowOf(scores, r)) : rowOf(scores, i)),
     why: (i, j) => `${normalWhy(normalize, scores.values[i][j], seen(i))} = ${short(values[i][j])}`,
   };
@@ -132,18 +201,38 @@ function normalWhy(normalize, score, scores) {
 export function weightedTable(weights, value, { follow = 0, suffix = "", title = "" } = {}) {
   const row = weights.values[follow];
   const whose = weights.values.length > 1 ? ` for ${weights.rows[follow]}` : "";
-  return pointwise(`weighted${suffix}`, `Weighted values${whose}${title}`, "*w*_{j} *v*_{j}", value, (x, j) => row[j] * x,
+  return pointwise(
+    `weighted${suffix}`,
+    `Weighted values${whose}${title}`,
+    "*w*_{j} *v*_{j}",
+    value,
+    (x, j) => row[j] * x,
     (x, j) => `${short(row[j])} × ${short(x)}`,
-    { from: (j, c) => [[weights.id, follow, j], [value.id, j, c + (value.offset ?? 0)]], columns: null });
+    {
+      from: (j, c) => [
+        [weights.id, follow, j],
+        [value.id, j, c + (value.offset ?? 0)],
+      ],
+      columns: null,
+    },
+  );
 }
 
 /** The weighted values added up: what attention gives back. */
 export function contextTable(weights, value, weighted, { follow = 0, suffix = "", title = "" } = {}) {
   const values = matmul(weights.values, value.values);
   return {
-    id: `context${suffix}`, name: `Context${title}`, formula: "Σ *w*_{j} *v*_{j}", values, rows: weights.rows,
+    id: `context${suffix}`,
+    name: `Context${title}`,
+    formula: "Σ *w*_{j} *v*_{j}",
+    values,
+    rows: weights.rows,
     note: "The values mixed by their weights: what was looked up.",
     from: (i, c) => (weighted && i === follow ? columnOf(weighted, c) : [...rowOf(weights, i), ...columnOf(value, c)]),
-    why: (i, c) => `${sum(weights.values[i], value.values.map((row) => row[c]))} = ${short(values[i][c])}`,
+    why: (i, c) =>
+      `${sum(
+        weights.values[i],
+        value.values.map((row) => row[c]),
+      )} = ${short(values[i][c])}`,
   };
 }

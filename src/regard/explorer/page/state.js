@@ -9,8 +9,18 @@ const WEIGHTS = ["W", "W_q", "W_k", "v"];
 
 /** The rung as it opens; a score other than its own comes with that score's first weights. */
 export function fresh(rung, score = PRESETS[rung].score) {
-  const state = { rung, normalize: "softmax", softmax: "rows", follow: 0, places: false, order: null, heads: 2,
-    ...structuredClone(PRESETS[rung]), score, weights: {} };
+  const state = {
+    rung,
+    normalize: "softmax",
+    softmax: "rows",
+    follow: 0,
+    places: false,
+    order: null,
+    heads: 2,
+    ...structuredClone(PRESETS[rung]),
+    score,
+    weights: {},
+  };
   return fit(state);
 }
 
@@ -30,7 +40,8 @@ export function fit(state) {
     if (state.values) state.values = resized(state.values, state.keys.length, state.values[0].length);
   }
   const count = state.inputs?.length ?? 0;
-  if (state.order && [...state.order].sort((a, b) => a - b).some((x, i) => x !== i || state.order.length !== count)) state.order = null;
+  if (state.order && [...state.order].sort((a, b) => a - b).some((x, i) => x !== i || state.order.length !== count))
+    state.order = null;
   return fitWeights(state);
 }
 
@@ -38,10 +49,12 @@ function fitWeights(state) {
   const width = state.inputs ? state.W_Q[0].length : state.query[0].length;
   const keys = (state.inputs ?? state.keys).length;
   const defaults = scoreWeights(state.score, { width, keyWidth: width, keys });
-  state.weights = Object.fromEntries(Object.entries(defaults).map(([name, table]) => {
-    const had = state.weights[name];
-    return [name, had ? table.map((row, i) => row.map((x, j) => had[i]?.[j] ?? x)) : table];
-  }));
+  state.weights = Object.fromEntries(
+    Object.entries(defaults).map(([name, table]) => {
+      const had = state.weights[name];
+      return [name, had ? table.map((row, i) => row.map((x, j) => had[i]?.[j] ?? x)) : table];
+    }),
+  );
   return state;
 }
 
@@ -68,7 +81,13 @@ export function fromAddress(params) {
   readOrder(params, state, ignored);
   fit(state);
   const rows = (state.inputs ?? state.query).length;
-  state.follow = Number(choice("follow", Array.from({ length: rows }, (_, i) => String(i)), "0"));
+  state.follow = Number(
+    choice(
+      "follow",
+      Array.from({ length: rows }, (_, i) => String(i)),
+      "0",
+    ),
+  );
   return { state, ignored };
 }
 
@@ -78,7 +97,8 @@ function readTables(params, state, ignored) {
     const table = parseTable(params.get(name));
     const holder = WEIGHTS.includes(name) ? state.weights : state;
     const square = ["W_Q", "W_K", "W_V", "W_O"].includes(name) && state.rung === "heads";
-    const fits = table && holder[name] && (!square || table.length === 4) && (state.rung !== "heads" || table[0].length === 4);
+    const fits =
+      table && holder[name] && (!square || table.length === 4) && (state.rung !== "heads" || table[0].length === 4);
     if (fits) holder[name] = table;
     else ignored.push(name);
   }
@@ -96,7 +116,8 @@ export function toAddress(state) {
   const first = fresh(state.rung, state.score);
   const params = new URLSearchParams({ rung: state.rung });
   if (state.score !== PRESETS[state.rung].score) params.set("score", state.score);
-  for (const name of ["normalize", "softmax", "heads", "follow"]) if (state[name] !== first[name]) params.set(name, state[name]);
+  for (const name of ["normalize", "softmax", "heads", "follow"])
+    if (state[name] !== first[name]) params.set(name, state[name]);
   if (state.places) params.set("places", "on");
   if (state.order) params.set("order", state.order.join(","));
   const write = (name, table, start) => {
@@ -109,7 +130,16 @@ export function toAddress(state) {
 
 /** "1,2;3,4" or pasted lines of numbers to rows; null where it is no table of numbers. */
 export function parseTable(text) {
-  const rows = text.trim().split(/[;\n]+/).map((row) => row.trim().split(/[\s,]+/).filter(Boolean).map(parseNumber));
+  const rows = text
+    .trim()
+    .split(/[;\n]+/)
+    .map((row) =>
+      row
+        .trim()
+        .split(/[\s,]+/)
+        .filter(Boolean)
+        .map(parseNumber),
+    );
   const [width, height] = [rows[0].length, rows.length];
   const regular = rows.every((row) => row.length === width && row.every((x) => x !== null));
   return regular && width > 0 && width <= LIMITS.width && height <= LIMITS.rows ? rows : null;

@@ -32,9 +32,16 @@ class Steps {
     this.why = h("output", { class: "why", text: HINT });
     this.links = new Links((text) => (this.why.textContent = text));
     this.given.addEventListener("paste", (event) => this.paste(event));
-    root.append(this.ladder, this.about, this.controls, this.order,
-      h("div", { class: "columns" }, this.given, this.computed), this.why);
-    if (ignored.length) this.why.textContent = `The address held something that cannot be shown (${ignored.join(", ")}); the example's own stands there.`;
+    root.append(
+      this.ladder,
+      this.about,
+      this.controls,
+      this.order,
+      h("div", { class: "columns" }, this.given, this.computed),
+      this.why,
+    );
+    if (ignored.length)
+      this.why.textContent = `The address held something that cannot be shown (${ignored.join(", ")}); the example's own stands there.`;
     this.render();
   }
 
@@ -66,17 +73,36 @@ class Steps {
   renderControls() {
     const { state } = this;
     const held = focusedLabel(this.controls);
-    this.ladder.replaceChildren(...Object.entries(RUNGS).map(([rung, [name]]) => h("li", {},
-      h("button", { type: "button", text: name, "aria-current": rung === state.rung ? "step" : null, on: { click: () => this.start(rung) } }))));
+    this.ladder.replaceChildren(
+      ...Object.entries(RUNGS).map(([rung, [name]]) =>
+        h(
+          "li",
+          {},
+          h("button", {
+            type: "button",
+            text: name,
+            "aria-current": rung === state.rung ? "step" : null,
+            on: { click: () => this.start(rung) },
+          }),
+        ),
+      ),
+    );
     this.about.textContent = RUNGS[state.rung][1];
     const scores = Object.fromEntries(scoresOf(state.rung).map((name) => [name, SCORE_NAMES[name]]));
     const both = state.softmax === "both";
     const steps = [
       choice("Score", scores, state.score, (score) => this.change({ score, weights: {} }, { push: true })),
-      !both && choice("Weights by", { softmax: "softmax", sparsemax: "sparsemax", hard: "hard (best only)" }, state.normalize,
-        (normalize) => this.change({ normalize }, { push: true })),
-      state.rung === "self" && choice("Softmax", { both: "row by row and whole matrix", rows: "row by row" }, state.softmax,
-        (softmax) => this.change({ softmax, normalize: "softmax" }, { push: true })),
+      !both &&
+        choice(
+          "Weights by",
+          { softmax: "softmax", sparsemax: "sparsemax", hard: "hard (best only)" },
+          state.normalize,
+          (normalize) => this.change({ normalize }, { push: true }),
+        ),
+      state.rung === "self" &&
+        choice("Softmax", { both: "row by row and whole matrix", rows: "row by row" }, state.softmax, (softmax) =>
+          this.change({ softmax, normalize: "softmax" }, { push: true }),
+        ),
       ...this.sizes(),
       !both && state.rung !== "heads" && this.followChoice(),
       button("Start over", () => this.start(state.rung), { class: "button quiet" }),
@@ -84,15 +110,20 @@ class Steps {
       state.rung !== "one" && button("The decoder example", () => this.start("one"), { class: "button quiet" }),
     ];
     this.controls.replaceChildren(...steps.filter(Boolean));
-    if (held) [...this.controls.querySelectorAll("button, select, input")].find((item) => labelOf(item) === held)?.focus();
+    if (held)
+      [...this.controls.querySelectorAll("button, select, input")].find((item) => labelOf(item) === held)?.focus();
   }
 
   followChoice() {
     const rows = this.state.inputs ? this.state.inputs.length : this.state.query.length;
     if (rows < 2) return null;
     const letter = this.state.inputs ? "x" : "q";
-    const names = Object.fromEntries(Array.from({ length: rows }, (_, i) => [i, `${letter}${(this.state.order?.[i] ?? i) + 1}`]));
-    return choice("Follow", names, String(Math.min(this.state.follow, rows - 1)), (follow) => this.change({ follow: Number(follow) }));
+    const names = Object.fromEntries(
+      Array.from({ length: rows }, (_, i) => [i, `${letter}${(this.state.order?.[i] ?? i) + 1}`]),
+    );
+    return choice("Follow", names, String(Math.min(this.state.follow, rows - 1)), (follow) =>
+      this.change({ follow: Number(follow) }),
+    );
   }
 
   sizes() {
@@ -101,17 +132,29 @@ class Steps {
     const width = (name, count) => ({ [name]: resized(state[name], state[name].length, count) });
     const several = [1, LIMITS.rows];
     if (state.rung === "heads") {
-      return [stepper("Words", state.inputs.length, [2, LIMITS.rows], (n) => this.change({ ...rows("inputs", n), order: null })),
-        choice("Heads", { 1: "1", 2: "2", 4: "4" }, String(state.heads), (heads) => this.change({ heads: Number(heads) }, { push: true }))];
+      return [
+        stepper("Words", state.inputs.length, [2, LIMITS.rows], (n) =>
+          this.change({ ...rows("inputs", n), order: null }),
+        ),
+        choice("Heads", { 1: "1", 2: "2", 4: "4" }, String(state.heads), (heads) =>
+          this.change({ heads: Number(heads) }, { push: true }),
+        ),
+      ];
     }
     if (state.rung === "self") {
-      return [stepper("Words", state.inputs.length, [2, LIMITS.rows], (n) => this.change({ ...rows("inputs", n), order: null })),
-        stepper("Width", state.inputs[0].length, [1, 6], (n) => this.change(width("inputs", n)))];
+      return [
+        stepper("Words", state.inputs.length, [2, LIMITS.rows], (n) =>
+          this.change({ ...rows("inputs", n), order: null }),
+        ),
+        stepper("Width", state.inputs[0].length, [1, 6], (n) => this.change(width("inputs", n))),
+      ];
     }
     return [
       state.rung !== "one" && stepper("Queries", state.query.length, several, (n) => this.change(rows("query", n))),
       stepper("Keys", state.keys.length, several, (n) => this.change(rows("keys", n))),
-      stepper("Width", state.query[0].length, [1, 6], (n) => this.change({ ...width("query", n), ...width("keys", n) })),
+      stepper("Width", state.query[0].length, [1, 6], (n) =>
+        this.change({ ...width("query", n), ...width("keys", n) }),
+      ),
       state.values && stepper("Value width", state.values[0].length, [1, 6], (n) => this.change(width("values", n))),
     ];
   }
@@ -119,18 +162,33 @@ class Steps {
   /** Put the tables into a panel, keeping the elements of those that were there: focus stays where it is. */
   fill(panel, title, tables) {
     const before = panel.known ?? new Map();
-    panel.known = new Map(tables.map((table) => {
-      const cells = before.get(table.id) ?? this.cellsFor(table);
-      cells.update(table);
-      this.links.add(cells);
-      return [table.id, cells];
-    }));
+    panel.known = new Map(
+      tables.map((table) => {
+        const cells = before.get(table.id) ?? this.cellsFor(table);
+        cells.update(table);
+        this.links.add(cells);
+        return [table.id, cells];
+      }),
+    );
     const ids = tables.map((table) => table.id).join();
     if (panel.dataset.tables === ids) return;
     panel.dataset.tables = ids;
     const groups = Map.groupBy(tables, (table) => table.group);
-    panel.replaceChildren(h("h2", { text: title }), ...[...groups].map(([group, members]) => h("div", { class: "group" },
-      group && h("h3", { text: group }), h("div", { class: "tables" }, members.map(({ id }) => panel.known.get(id).element)))));
+    panel.replaceChildren(
+      h("h2", { text: title }),
+      ...[...groups].map(([group, members]) =>
+        h(
+          "div",
+          { class: "group" },
+          group && h("h3", { text: group }),
+          h(
+            "div",
+            { class: "tables" },
+            members.map(({ id }) => panel.known.get(id).element),
+          ),
+        ),
+      ),
+    );
   }
 
   cellsFor(table) {
@@ -151,7 +209,10 @@ class Steps {
       return;
     }
     input.removeAttribute("aria-invalid");
-    this.change(this.withTable(id, (table) => (table[this.rowOf(id, i)][j] = number)), { controls: false });
+    this.change(
+      this.withTable(id, (table) => (table[this.rowOf(id, i)][j] = number)),
+      { controls: false },
+    );
     this.links.visit(id, i, j);
   }
 
@@ -179,12 +240,15 @@ class Steps {
     const free = ["query", "keys", "values", "inputs"].includes(id) && this.state.rung !== "heads";
     const fits = table && (free || (table.length === current.length && table[0].length === current[0].length));
     if (!fits) {
-      this.why.textContent = free ? `Pasted text must be a table of numbers, at most ${LIMITS.rows} by ${LIMITS.width}.`
+      this.why.textContent = free
+        ? `Pasted text must be a table of numbers, at most ${LIMITS.rows} by ${LIMITS.width}.`
         : `A table of ${current.length} by ${current[0].length} numbers fits here.`;
       return;
     }
     document.activeElement.blur();
-    const width = ["query", "keys"].includes(id) ? { query: resized(this.state.query, this.state.query.length, table[0].length) } : {};
+    const width = ["query", "keys"].includes(id)
+      ? { query: resized(this.state.query, this.state.query.length, table[0].length) }
+      : {};
     const one = this.state.rung === "one" && id === "query" ? [table[0]] : table;
     this.change({ ...width, ...(id === "inputs" ? { order: null } : {}), [id]: one });
   }
@@ -196,10 +260,19 @@ class Steps {
     const held = focusedLabel(this.order);
     const parts = [
       h("strong", { text: "Does order matter?" }),
-      button("Shuffle the words", () => this.change({ order: shuffled(state.inputs.length, state.order) }, { push: true })),
-      state.order && button("Put them back", () => this.change({ order: null }, { push: true }), { class: "button quiet" }),
+      button("Shuffle the words", () =>
+        this.change({ order: shuffled(state.inputs.length, state.order) }, { push: true }),
+      ),
+      state.order &&
+        button("Put them back", () => this.change({ order: null }, { push: true }), { class: "button quiet" }),
       toggle("Give words their places", state.places, (places) => this.change({ places }, { push: true })),
-      ...(state.order ? this.verdict() : [h("p", { text: "Shuffle the rows and see whether each word still gets the same output. Then give the words their places (sines and cosines are added) and shuffle again." })]),
+      ...(state.order
+        ? this.verdict()
+        : [
+            h("p", {
+              text: "Shuffle the rows and see whether each word still gets the same output. Then give the words their places (sines and cosines are added) and shuffle again.",
+            }),
+          ]),
     ];
     this.order.replaceChildren(...parts.filter(Boolean));
     if (held) [...this.order.querySelectorAll("button, input")].find((item) => labelOf(item) === held)?.focus();
@@ -210,21 +283,32 @@ class Steps {
     const text = same
       ? `Same outputs, in the new order (largest difference ${short(gap)}). Attention does not see order: it is permutation-equivariant.`
       : `Not the same any more: the largest difference is ${short(gap)}. ${this.state.places ? "The places tell words apart by where they stand." : "This score looks at the place."}`;
-    return [h("p", { class: `verdict ${same ? "same" : "different"}`, role: "status", text: `${same ? "✓" : "✗"} ${text}` })];
+    return [
+      h("p", { class: `verdict ${same ? "same" : "different"}`, role: "status", text: `${same ? "✓" : "✗"} ${text}` }),
+    ];
   }
 
   beforeShuffle() {
     const { expected } = equivariance(this.state);
-    return { id: "expected", name: "Before the shuffle, in the new order", values: expected, group: "Compare with",
-      note: "What the words got where they first stood.", rows: this.state.order.map((from) => `x${from + 1}`) };
+    return {
+      id: "expected",
+      name: "Before the shuffle, in the new order",
+      values: expected,
+      group: "Compare with",
+      note: "What the words got where they first stood.",
+      rows: this.state.order.map((from) => `x${from + 1}`),
+    };
   }
 
   snapshot() {
     const { given, computed } = trace(this.state);
     const title = `${RUNGS[this.state.rung][0]}: ${SCORE_NAMES[this.state.score]} score`;
     const kept = (links) => [...given, ...computed].map((table) => written(table, { links }));
-    return { name: `regard-${this.state.rung}`, data: { kind: "steps", title, tables: kept(true) },
-      json: { kind: "steps", title, score: this.state.score, normalize: this.state.normalize, tables: kept(false) } };
+    return {
+      name: `regard-${this.state.rung}`,
+      data: { kind: "steps", title, tables: kept(true) },
+      json: { kind: "steps", title, score: this.state.score, normalize: this.state.normalize, tables: kept(false) },
+    };
   }
 }
 

@@ -15,8 +15,10 @@ const PAGE = 1120;
 export async function toSvg(data) {
   const { width, height, body } = await picture(data);
   const [w, h] = [Math.ceil(width) + 32, Math.ceil(height) + 32];
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="-16 -16 ${w} ${h}" font-family="${SANS}">` +
-    `<title>${escaped(data.title ?? data.text ?? "regard")}</title><rect x="-16" y="-16" width="100%" height="100%" fill="#fff"/>${body}</svg>`;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="-16 -16 ${w} ${h}" font-family="${SANS}">` +
+    `<title>${escaped(data.title ?? data.text ?? "regard")}</title><rect x="-16" y="-16" width="100%" height="100%" fill="#fff"/>${body}</svg>`
+  );
 }
 
 /** The same as a PNG of twice the size. */
@@ -39,7 +41,10 @@ async function picture(data) {
   if (data.kind === "several") return titled(data.title, flow(await Promise.all(data.parts.map(picture)), 36));
   if (data.kind === "steps") return titled(data.title, flow(data.tables.map(tablePicture), 28));
   if (data.kind === "photo") return titled(data.title ?? data.words.join(" "), await photoPicture(data));
-  return titled(data.title, sentences(data, data.weights?.length ? mapPicture(data) : { width: 0, height: 0, body: "" }));
+  return titled(
+    data.title,
+    sentences(data, data.weights?.length ? mapPicture(data) : { width: 0, height: 0, body: "" }),
+  );
 }
 
 /** The source and its translation above their map. */
@@ -47,13 +52,20 @@ function sentences({ source, text }, inner) {
   const lines = [source && [source, QUIET], text && [text, INK]].filter(Boolean);
   const body = lines.map(([words, fill], i) => label(0, 14 + i * 22, words, 14, { fill })).join("");
   const top = lines.length ? lines.length * 22 + 8 : 0;
-  return { width: Math.max(inner.width, ...lines.map(([words]) => measure(words, 14))), height: inner.height + top, body: body + moved(inner.body, 0, top) };
+  return {
+    width: Math.max(inner.width, ...lines.map(([words]) => measure(words, 14))),
+    height: inner.height + top,
+    body: body + moved(inner.body, 0, top),
+  };
 }
 
 function titled(title, inner) {
   if (!title) return inner;
-  return { width: Math.max(inner.width, measure(title, 17, SANS, 600)), height: inner.height + 34,
-    body: label(0, 17, title, 17, { weight: 600 }) + moved(inner.body, 0, 34) };
+  return {
+    width: Math.max(inner.width, measure(title, 17, SANS, 600)),
+    height: inner.height + 34,
+    body: label(0, 17, title, 17, { weight: 600 }) + moved(inner.body, 0, 34),
+  };
 }
 
 /** Boxes beside each other, on as many lines as they need. */
@@ -76,13 +88,23 @@ function tablePicture(table) {
   const named = measure(table.name, 13, SANS, 600) + 8;
   const top = table.columns ? 40 : 24;
   const shade = shades(table.values);
-  let body = label(0, 13, table.name, 13, { weight: 600 }) + (table.formula ? formulaLabel(named, 13, table.formula) : "");
-  table.columns?.forEach((name, j) => (body += label(left + (j + 0.5) * cell, top - 6, name, 12, { anchor: "middle", fill: QUIET })));
+  let body =
+    label(0, 13, table.name, 13, { weight: 600 }) + (table.formula ? formulaLabel(named, 13, table.formula) : "");
+  table.columns?.forEach(
+    (name, j) => (body += label(left + (j + 0.5) * cell, top - 6, name, 12, { anchor: "middle", fill: QUIET })),
+  );
   table.values.forEach((row, i) => {
     if (table.rows) body += label(left - 8, top + i * 32 + 20, table.rows[i], 12, { anchor: "end", fill: QUIET });
     row.forEach((_, j) => (body += square(left + j * cell, top + i * 32, cell, 32, shade[i][j], texts[i][j])));
   });
-  return { width: Math.max(left + cell * (table.values[0]?.length ?? 0), named + (table.formula ? measure(plainFormula(table.formula), 13, SERIF) : 0)), height: top + table.values.length * 32, body };
+  return {
+    width: Math.max(
+      left + cell * (table.values[0]?.length ?? 0),
+      named + (table.formula ? measure(plainFormula(table.formula), 13, SERIF) : 0),
+    ),
+    height: top + table.values.length * 32,
+    body,
+  };
 }
 
 function mapPicture({ rows, columns, weights }) {
@@ -91,11 +113,24 @@ function mapPicture({ rows, columns, weights }) {
   const left = Math.max(0, ...rows.map((word) => measure(word, size))) + 8;
   const slanted = Math.max(0, ...columns.map((word) => measure(word, size))) * Math.SQRT1_2;
   const top = slanted + size + 6;
-  let body = columns.map((word, j) => label(0, 0, word, size,
-    { at: `translate(${fixed(left + (j + 0.5) * cell)} ${fixed(top - 6)}) rotate(-45)` })).join("");
+  let body = columns
+    .map((word, j) =>
+      label(0, 0, word, size, { at: `translate(${fixed(left + (j + 0.5) * cell)} ${fixed(top - 6)}) rotate(-45)` }),
+    )
+    .join("");
   rows.forEach((word, i) => {
     body += label(left - 8, top + (i + 0.5) * cell + size * 0.35, word, size, { anchor: "end" });
-    columns.forEach((_, j) => (body += square(left + j * cell, top + i * cell, cell, cell, weights[i][j], cell >= 30 ? share(weights[i][j]) : "")));
+    columns.forEach(
+      (_, j) =>
+        (body += square(
+          left + j * cell,
+          top + i * cell,
+          cell,
+          cell,
+          weights[i][j],
+          cell >= 30 ? share(weights[i][j]) : "",
+        )),
+    );
   });
   return { width: left + cell * columns.length + slanted, height: top + cell * rows.length, body };
 }
@@ -112,8 +147,13 @@ async function photoPicture(data) {
     const pen = canvas.getContext("2d");
     pen.drawImage(image, 0, 0, canvas.width, canvas.height);
     paintVeil(pen, data.weights[i], data.hard, canvas.width, canvas.height);
-    return { width, height: height + 24, body: `<image width="${width}" height="${height}" href="${canvas.toDataURL("image/jpeg", 0.9)}"/>` +
-      label(width / 2, height + 18, word, 14, { anchor: "middle" }) };
+    return {
+      width,
+      height: height + 24,
+      body:
+        `<image width="${width}" height="${height}" href="${canvas.toDataURL("image/jpeg", 0.9)}"/>` +
+        label(width / 2, height + 18, word, 14, { anchor: "middle" }),
+    };
   });
   return flow(frames, 14);
 }
@@ -122,11 +162,24 @@ function square(x, y, width, height, shade, text) {
   const colour = cividis(shade);
   const box = `<rect x="${fixed(x + 0.5)}" y="${fixed(y + 0.5)}" width="${fixed(width - 1)}" height="${fixed(height - 1)}" rx="3" fill="${css(colour)}"/>`;
   if (!text) return box;
-  return box + label(x + width / 2, y + height / 2 + 4, text, Math.min(12, width / 3.4 > 12 ? 12 : 11), { anchor: "middle", fill: inkOn(colour), font: MONO });
+  return (
+    box +
+    label(x + width / 2, y + height / 2 + 4, text, Math.min(12, width / 3.4 > 12 ? 12 : 11), {
+      anchor: "middle",
+      fill: inkOn(colour),
+      font: MONO,
+    })
+  );
 }
 
 function label(x, y, text, size, { anchor, fill = INK, weight, font, at } = {}) {
-  const extra = [anchor && `text-anchor="${anchor}"`, weight && `font-weight="${weight}"`, font && `font-family="${font}"`].filter(Boolean).join(" ");
+  const extra = [
+    anchor && `text-anchor="${anchor}"`,
+    weight && `font-weight="${weight}"`,
+    font && `font-family="${font}"`,
+  ]
+    .filter(Boolean)
+    .join(" ");
   const where = at ? `transform="${at}"` : `x="${fixed(x)}" y="${fixed(y)}"`;
   return `<text ${where} font-size="${fixed(size)}" fill="${fill}" ${extra}>${escaped(text)}</text>`;
 }
@@ -158,5 +211,8 @@ function measure(text, size, font = SANS, weight = 400) {
 // Characters that XML does not allow are left out: a picture that cannot be opened helps nobody.
 function escaped(text) {
   const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-  return String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "").toWellFormed().replace(/[&<>"]/g, (mark) => entities[mark]);
+  return String(text)
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "")
+    .toWellFormed()
+    .replace(/[&<>"]/g, (mark) => entities[mark]);
 }

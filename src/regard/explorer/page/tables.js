@@ -15,7 +15,11 @@ export function product(id, name, formula, left, right, rest = {}) {
   const values = matmul(left.values, right.values);
   const columns = transpose(right.values);
   return {
-    id, name, formula, values, rows: left.rows,
+    id,
+    name,
+    formula,
+    values,
+    rows: left.rows,
     from: (i, j) => [...rowOf(left, i), ...columnOf(right, j)],
     why: (i, j) => `${sum(left.values[i], columns[j])} = ${short(values[i][j])}`,
     ...rest,
@@ -26,7 +30,12 @@ export function product(id, name, formula, left, right, rest = {}) {
 export function pointwise(id, name, formula, source, change, why, rest = {}) {
   const values = each(source.values, change);
   return {
-    id, name, formula, values, rows: source.rows, columns: source.columns,
+    id,
+    name,
+    formula,
+    values,
+    rows: source.rows,
+    columns: source.columns,
     from: (i, j) => [[source.id, i, j]],
     why: (i, j) => `${why(source.values[i][j], i, j)} = ${short(values[i][j])}`,
     ...rest,
@@ -36,7 +45,12 @@ export function pointwise(id, name, formula, source, change, why, rest = {}) {
 /** Every query row against every key row by `compare`; `pair(i, j)` gives the cells beyond the two rows. */
 export function pairs(id, name, formula, query, key, values, { why, pair = () => [], ...rest }) {
   return {
-    id, name, formula, values, rows: query.rows, columns: key.rows,
+    id,
+    name,
+    formula,
+    values,
+    rows: query.rows,
+    columns: key.rows,
     from: (i, j) => [...rowOf(query, i), ...rowOf(key, j), ...pair(i, j)],
     why: (i, j) => `${why(i, j)} = ${short(values[i][j])}`,
     ...rest,
@@ -45,7 +59,11 @@ export function pairs(id, name, formula, query, key, values, { why, pair = () =>
 
 /** A part of a table's columns, for one head: its cells are those of the whole. */
 export function slice(table, start, width) {
-  return { ...table, offset: (table.offset ?? 0) + start, values: table.values.map((row) => row.slice(start, start + width)) };
+  return {
+    ...table,
+    offset: (table.offset ?? 0) + start,
+    values: table.values.map((row) => row.slice(start, start + width)),
+  };
 }
 
 export const rowOf = (table, i) => table.values[i].map((_, c) => [table.id, i, c + (table.offset ?? 0)]);

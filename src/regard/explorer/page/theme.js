@@ -16,7 +16,9 @@ export function themeSwitch(button) {
     theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
     try {
       localStorage.setItem("regard-theme", theme);
-    } catch { /* a browser that keeps nothing still switches */ }
+    } catch {
+      /* a browser that keeps nothing still switches */
+    }
     show();
   });
   show();

@@ -9,7 +9,10 @@ import { bracketed, given, pointwise, product, slice } from "./tables.js";
 export const RUNGS = {
   one: ["One query", "One vector asks; each key answers with a score; the best answers fill the context."],
   many: ["Many queries", "Several queries look at the same keys at once: a row of scores for each."],
-  apart: ["Keys and values apart", "Keys decide who is listened to; values are what they say. They need not have the same width."],
+  apart: [
+    "Keys and values apart",
+    "Keys decide who is listened to; values are what they say. They need not have the same width.",
+  ],
   self: ["Self-attention", "Queries, keys and values are all made from the same words: each word looks at every word."],
   heads: ["Multi-head", "Several small attentions side by side, each on its own part of the vectors; then joined."],
 };
@@ -33,7 +36,10 @@ export function equivariance(state) {
 }
 
 const PROJECTIONS = {
-  W_Q: ["Query weights", "*W*_{Q}"], W_K: ["Key weights", "*W*_{K}"], W_V: ["Value weights", "*W*_{V}"], W_O: ["Output weights", "*W*_{O}"],
+  W_Q: ["Query weights", "*W*_{Q}"],
+  W_K: ["Key weights", "*W*_{K}"],
+  W_V: ["Value weights", "*W*_{V}"],
+  W_O: ["Output weights", "*W*_{O}"],
 };
 
 const grouped = (group, tables) => tables.map((table) => ({ ...table, group }));
@@ -43,19 +49,32 @@ function threeSteps(scored, weights, contexts) {
   return [...grouped("Compare", scored), ...grouped("Share out", weights), ...grouped("Mix", contexts)];
 }
 
-const numbered = (letter, count) => (count === 1 ? [letter] : Array.from({ length: count }, (_, i) => `${letter}${i + 1}`));
+const numbered = (letter, count) =>
+  count === 1 ? [letter] : Array.from({ length: count }, (_, i) => `${letter}${i + 1}`);
 
 function fromQueries(state) {
   const { score, normalize, rung } = state;
   const follow = Math.min(state.follow, state.query.length - 1);
   const apart = rung === "apart";
-  const query = given("query", rung === "one" ? "Query" : "Queries", state.query,
-    { formula: "*q*", note: "What is being looked for.", rows: numbered("q", state.query.length), editable: true });
-  const key = given("keys", apart ? "Keys" : "Keys, and values", state.keys,
-    { formula: "*k*_{j}", note: apart ? "What each item is found by." : "What each item is found by, and what it says.",
-      rows: numbered("k", state.keys.length), editable: true });
+  const query = given("query", rung === "one" ? "Query" : "Queries", state.query, {
+    formula: "*q*",
+    note: "What is being looked for.",
+    rows: numbered("q", state.query.length),
+    editable: true,
+  });
+  const key = given("keys", apart ? "Keys" : "Keys, and values", state.keys, {
+    formula: "*k*_{j}",
+    note: apart ? "What each item is found by." : "What each item is found by, and what it says.",
+    rows: numbered("k", state.keys.length),
+    editable: true,
+  });
   const value = apart
-    ? given("values", "Values", state.values, { formula: "*v*_{j}", note: "What each item says.", rows: numbered("v", state.values.length), editable: true })
+    ? given("values", "Values", state.values, {
+        formula: "*v*_{j}",
+        note: "What each item says.",
+        rows: numbered("v", state.values.length),
+        editable: true,
+      })
     : key;
   const scored = scoreTables(score, query, key, state.weights, { follow });
   const weights = weightsTable(normalize, scored.at(-1));
@@ -69,14 +88,24 @@ function fromQueries(state) {
 function fromInputs(state) {
   const order = state.order ?? state.inputs.map((_, i) => i);
   const names = reorder(numbered("x", state.inputs.length), order);
-  const input = given("inputs", "Words", reorder(state.inputs, order),
-    { formula: "*x*_{i}", note: "A vector for each word.", rows: names, editable: true });
+  const input = given("inputs", "Words", reorder(state.inputs, order), {
+    formula: "*x*_{i}",
+    note: "A vector for each word.",
+    rows: names,
+    editable: true,
+  });
   const placed = withPlaces(state, input);
   const words = placed.at(-1) ?? input;
-  const W = Object.fromEntries(Object.entries(PROJECTIONS).filter(([id]) => state[id])
-    .map(([id, [name, formula]]) => [id, given(id, name, state[id], { formula, editable: true })]));
-  const [query, key, value] = [["query", "Queries", "Q"], ["keys", "Keys", "K"], ["values", "Values", "V"]].map(
-    ([id, name, letter]) => product(id, name, `*X* *W*_{${letter}}`, words, W[`W_${letter}`]));
+  const W = Object.fromEntries(
+    Object.entries(PROJECTIONS)
+      .filter(([id]) => state[id])
+      .map(([id, [name, formula]]) => [id, given(id, name, state[id], { formula, editable: true })]),
+  );
+  const [query, key, value] = [
+    ["query", "Queries", "Q"],
+    ["keys", "Keys", "K"],
+    ["values", "Values", "V"],
+  ].map(([id, name, letter]) => product(id, name, `*X* *W*_{${letter}}`, words, W[`W_${letter}`]));
   const attention = state.rung === "heads" ? heads(state, query, key, value, W.W_O) : single(state, query, key, value);
   return {
     given: [input, ...Object.values(W), ...weightTables(state.score, state.weights)],
@@ -87,10 +116,25 @@ function fromInputs(state) {
 function withPlaces(state, input) {
   if (!state.places) return [];
   const signs = sinusoidal(input.values.length, input.values[0].length);
-  const places = given("places", "Places", signs, { formula: "sin, cos", note: "A pattern for first, second, third …",
-    rows: input.values.map((_, i) => `place ${i + 1}`) });
-  const together = pointwise("placed", "Words with places", "*x*_{i} + *p*_{i}", input, (x, i, j) => x + signs[i][j],
-    (x, i, j) => `${short(x)} + ${bracketed(signs[i][j])}`, { from: (i, j) => [["inputs", i, j], ["places", i, j]] });
+  const places = given("places", "Places", signs, {
+    formula: "sin, cos",
+    note: "A pattern for first, second, third …",
+    rows: input.values.map((_, i) => `place ${i + 1}`),
+  });
+  const together = pointwise(
+    "placed",
+    "Words with places",
+    "*x*_{i} + *p*_{i}",
+    input,
+    (x, i, j) => x + signs[i][j],
+    (x, i, j) => `${short(x)} + ${bracketed(signs[i][j])}`,
+    {
+      from: (i, j) => [
+        ["inputs", i, j],
+        ["places", i, j],
+      ],
+    },
+  );
   return [places, together];
 }
 
@@ -102,13 +146,17 @@ function single(state, query, key, value) {
     const weighted = weightedTable(weights, value, { follow });
     return threeSteps(scored, [weights], [weighted, contextTable(weights, value, weighted, { follow })]);
   }
-  const [rows, all] = [["softmax", { title: ", row by row" }], ["all", { title: ", over the whole matrix", suffix: "_all" }]].map(
-    ([normalize, names]) => {
-      const weights = weightsTable(normalize, scored.at(-1), names);
-      return [weights, contextTable(weights, value, null, names)];
-    });
+  const [rows, all] = [
+    ["softmax", { title: ", row by row" }],
+    ["all", { title: ", over the whole matrix", suffix: "_all" }],
+  ].map(([normalize, names]) => {
+    const weights = weightsTable(normalize, scored.at(-1), names);
+    return [weights, contextTable(weights, value, null, names)];
+  });
   rows[1].note = "Attention as it is defined.";
-  all[1].note = isExample(state) ? "The result that is widely published for this example." : "Rows no longer add up to 1: most words get little of anything.";
+  all[1].note = isExample(state)
+    ? "The result that is widely published for this example."
+    : "Rows no longer add up to 1: most words get little of anything.";
   return threeSteps(scored, [rows[0], all[0]], [rows[1], all[1]]);
 }
 
@@ -124,19 +172,28 @@ function heads(state, query, key, value, W_O) {
     const [q, k, v] = [query, key, value].map((table) => slice(table, head * width, width));
     const scored = scoreTables(state.score, q, k, {}, names);
     const weights = weightsTable(state.normalize, scored.at(-1), names);
-    return [scored.at(-1), weights, contextTable(weights, v, null, names)].map((table, i) => (i ? { ...table, note: null } : table));
+    return [scored.at(-1), weights, contextTable(weights, v, null, names)].map((table, i) =>
+      i ? { ...table, note: null } : table,
+    );
   });
   // The scaled scores come without their unscaled twin here: their sources are the rows of query and key.
-  parts.forEach((part, head) => { part[0] = { ...part[0], note: null, from: headSources(query, key, head * width, width) }; });
+  parts.forEach((part, head) => {
+    part[0] = { ...part[0], note: null, from: headSources(query, key, head * width, width) };
+  });
   const contexts = parts.map((part) => part.at(-1));
   const joined = {
-    id: "joined", name: "Contexts joined", formula: "[head_{1}; head_{2}; …]", rows: query.rows,
+    id: "joined",
+    name: "Contexts joined",
+    formula: "[head_{1}; head_{2}; …]",
+    rows: query.rows,
     values: query.values.map((_, i) => contexts.flatMap((context) => context.values[i])),
     from: (i, j) => [[contexts[Math.floor(j / width)].id, i, j % width]],
     why: (i, j) => `from head ${Math.floor(j / width) + 1}`,
   };
-  return [...parts.flatMap((part, head) => grouped(`Head ${head + 1}`, part)),
-    ...grouped("Join", [joined, product("output", "Output", "joined · *W*_{O}", joined, W_O)])];
+  return [
+    ...parts.flatMap((part, head) => grouped(`Head ${head + 1}`, part)),
+    ...grouped("Join", [joined, product("output", "Output", "joined · *W*_{O}", joined, W_O)]),
+  ];
 }
 
 function headSources(query, key, start, width) {

@@ -46,12 +46,28 @@ class Translate {
   }
 
   build() {
-    this.text = h("textarea", { rows: "2", id: "sentence", maxlength: "5000", spellcheck: "false", text: this.params.get("text") ?? FIRST,
-      on: { keydown: (event) => event.key === "Enter" && !event.shiftKey && (event.preventDefault(), this.translate({ push: true })) } });
+    this.text = h("textarea", {
+      rows: "2",
+      id: "sentence",
+      maxlength: "5000",
+      spellcheck: "false",
+      text: this.params.get("text") ?? FIRST,
+      on: {
+        keydown: (event) =>
+          event.key === "Enter" && !event.shiftKey && (event.preventDefault(), this.translate({ push: true })),
+      },
+    });
     this.go = button("Translate", () => this.translate({ push: true }), { class: "button primary" });
     this.output = h("div", { class: "output" });
-    const form = h("div", { class: "ask" }, h("label", { for: "sentence", text: "Sentence" }), this.text,
-      h("div", { class: "controls" },
+    this.about = h("p", { class: "rg-note" });
+    const form = h(
+      "div",
+      { class: "ask" },
+      h("label", { for: "sentence", text: "Sentence" }),
+      this.text,
+      h(
+        "div",
+        { class: "controls" },
         choice("Model", modelChoices(this.models), this.model.name, (name) => {
           this.model = this.models.find((model) => model.name === name);
           this.translate({ push: true });
@@ -60,8 +76,10 @@ class Translate {
           this.beam = beam;
           this.translate({ push: true });
         }),
-        this.go),
-      this.model.description && h("p", { class: "rg-note", text: this.model.description }));
+        this.go,
+      ),
+      this.about,
+    );
     this.root.replaceChildren(form, this.output);
   }
 
@@ -77,7 +95,9 @@ class Translate {
     try {
       const { signal } = this.request;
       const other = this.models.find((model) => !looks(model) && model !== this.model);
-      const plain = other ? translate(other.name, text, Number(this.beam), signal).catch((error) => ({ failed: error.message })) : null;
+      const plain = other
+        ? translate(other.name, text, Number(this.beam), signal).catch((error) => ({ failed: error.message }))
+        : null;
       this.result = await translate(this.model.name, text, Number(this.beam), signal);
       this.plain = other && { model: other, answer: await plain };
     } catch (error) {
@@ -101,13 +121,38 @@ class Translate {
     this.map?.destroy();
     this.output.removeAttribute("aria-busy");
     const { result } = this;
-    this.player = result.steps?.length ? new Player(result, { step: this.step, onStep: (step) => { this.step = step; this.write(); } }) : null;
-    const mapBox = h("section", { class: "panel map-panel", "aria-label": "The whole map" }, h("h2", { text: "The whole map" }));
-    const parts = [h("p", { class: "answer", dir: "auto", text: result.text || "(nothing was written)" }),
-      h("div", { class: "two" }, this.player?.element, mapBox), this.plain && plainPanel(this.plain)];
+    this.about.textContent = this.model.description ? `About this model: ${this.model.description}` : "";
+    this.player = result.steps?.length
+      ? new Player(result, {
+          step: this.step,
+          onStep: (step) => {
+            this.step = step;
+            this.write();
+          },
+        })
+      : null;
+    const mapBox = h(
+      "section",
+      { class: "panel map-panel", "aria-label": "The whole map" },
+      h("h2", { text: "The whole map" }),
+    );
+    const parts = [
+      h("p", { class: "answer", dir: "auto", text: result.text || "(nothing was written)" }),
+      h("div", { class: "two" }, this.player?.element, mapBox),
+      this.plain && plainPanel(this.plain),
+    ];
     this.output.replaceChildren(...parts.filter(Boolean));
-    this.map = mount(mapBox, { ...result, title: null, source: null, text: null },
-      { selected: this.rows, onSelect: (rows) => { this.rows = rows; this.write(); } });
+    this.map = mount(
+      mapBox,
+      { ...result, title: null, source: null, text: null },
+      {
+        selected: this.rows,
+        onSelect: (rows) => {
+          this.rows = rows;
+          this.write();
+        },
+      },
+    );
   }
 
   write(options) {
@@ -120,20 +165,33 @@ class Translate {
 
   snapshot() {
     if (!this.result) return null;
-    const main = { ...this.result, title: this.model.name };
+    const main = { ...this.result, title: this.model.label };
     if (!this.plain?.answer?.text) return { name: "regard-translation", data: main };
-    const plain = { ...this.plain.answer, title: `${this.plain.model.name}, without attention` };
+    const plain = { ...this.plain.answer, title: `${this.plain.model.label}, without attention` };
     const parts = [main, plain].map((part) => ({ ...part, source: "" }));
     return { name: "regard-translation", data: { kind: "several", title: this.result.source, parts } };
   }
 }
 
 function plainPanel({ model, answer }) {
-  return h("section", { class: "panel", "aria-label": "Without attention" }, h("h2", { text: "Without attention" }),
-    answer.failed ? errorBox(answer.failed) : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
-    h("p", { class: "rg-note", text: `${model.name}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.` }));
+  return h(
+    "section",
+    { class: "panel", "aria-label": "Without attention" },
+    h("h2", { text: "Without attention" }),
+    answer.failed
+      ? errorBox(answer.failed)
+      : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
+    h("p", {
+      class: "rg-note",
+      text: `${model.label}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.`,
+    }),
+  );
 }
 
 const whole = (text) => (/^\d{1,4}$/.test(text ?? "") ? Number(text) : 0);
 
-const wholes = (text) => (text ?? "").split(",").filter((part) => /^\d{1,4}$/.test(part)).map(Number);
+const wholes = (text) =>
+  (text ?? "")
+    .split(",")
+    .filter((part) => /^\d{1,4}$/.test(part))
+    .map(Number);

@@ -23,7 +23,7 @@ from regard.errors import InputError, ShapeError, choose
 
 ScoreFunction: TypeAlias = Callable[[Array, Array], Array]
 
-WORTH_A_KERNEL = 1 << 16  # pairs x width of NumPy arrays from which loading a compiled kernel pays
+WORTH_A_KERNEL = 1 << 16  # pairs x width from which loading a compiled kernel pays
 
 
 class Step(NamedTuple):
@@ -120,7 +120,7 @@ class SumOfTanh(Score):
     def __call__(self, query: Array, key: Array) -> Array:
         same_width(self, query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
-        if is_torch_array(query):
+        if is_torch_array(query) and not _too_little_to_compile_for(query, key):
             from regard.kernels import additive_scores
 
             return additive_scores(query, key, v)
@@ -134,6 +134,14 @@ class SumOfTanh(Score):
         hidden = _tanh_pairs(query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
         return [Step("hidden", "tanh(query + key)", hidden), Step("scores", "v · hidden", hidden @ v)]
+
+
+def _too_little_to_compile_for(query: Array, key: Array) -> bool:
+    """Whether these tensors are those of a single sentence or photograph being searched, which should not wait."""
+    import torch
+
+    plain = query.dtype == key.dtype and query.dtype in (torch.float32, torch.float64)
+    return plain and not torch.is_grad_enabled() and query.shape[-2] * key.numel() < 2 * WORTH_A_KERNEL
 
 
 class Additive(Score):

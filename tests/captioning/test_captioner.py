@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import regard
-from regard.captioning.corpus import CaptionCorpus
+from regard.captioning.corpus import CaptionCorpus, Example
 from regard.captioning.report import evaluate, looks_of
 from regard.captioning.results import Caption
 from regard.cli.caption import caption as caption_verb
@@ -155,7 +155,18 @@ def test_evaluate_two_captioners(soft_run, hard_run, scenes, tmp_path, capsys):
     verb(str(soft_run), str(hard_run), data, beam=1, json_=True)
     soft, hard = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert soft["photographs"] == 10
-    assert {"bleu1", "bleu2", "bleu3", "bleu4", "rouge_l", "cider_d", "loss", "entropy", "moves"} <= soft.keys()
+    assert {
+        "bleu1",
+        "bleu2",
+        "bleu3",
+        "bleu4",
+        "rouge_l",
+        "cider_d",
+        "exact",
+        "loss",
+        "entropy",
+        "moves",
+    } <= soft.keys()
     assert hard["entropy"] == 0 < soft["entropy"] <= np.log(64)
     verb(str(soft_run), data, beam=1, output=output)
     assert "moves" in capsys.readouterr().out
@@ -172,6 +183,14 @@ def test_loss_of_evaluate_is_that_of_the_validation(soft, soft_run, scenes):
     best = json.loads(next(iter((soft_run / "checkpoints").glob("*/state.json"))).read_text())["best"]["update"]
     found = evaluate(soft, list(CaptionCorpus(scenes / "dev")), beam=1)
     assert found.loss == pytest.approx(losses[best], rel=1e-3)  # pixels are kept in float16 for training
+
+
+@pytest.mark.usefixtures("_without_java")
+def test_a_caption_is_exact_whatever_its_case_and_full_stop(soft, scenes):
+    said = soft.caption(str(scenes / "dev/images/000000.png")).text
+    image = scenes / "dev/images/000000.png"
+    examples = [Example(image, ("a dog", f"{said.capitalize()} .")), Example(image, (said + " too",))]
+    assert evaluate(soft, examples).exact == 0.5
 
 
 def test_looks_by_hand():

@@ -80,5 +80,5 @@ class CaptionConfig(RunConfig):
         CaptionValidationConfig(), "What a validation measures beside the loss."
     )
     training: TrainingConfig = setting(
-        TrainingConfig(batch_tokens=1200, validate_every=300, learning_rate=0.0008), "How to train."
+        TrainingConfig(batch_tokens=768, learning_rate=0.001, warmup=200, validate_every=400), "How to train."
     )

@@ -41,14 +41,14 @@ class CaptionModelConfig(Settings):
         0.5, "Share of the captions for which reinforce takes the expected cell, as soft attention does.", ge=0, le=1
     )
     doubly_stochastic: float = setting(
-        1.0, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
+        0.5, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
     )
-    annotation_size: int = setting(512, "Width to which the cells' features are brought.", ge=1)
+    annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1)
     places: bool = setting(True, "Add a learned vector to each cell, so that the model knows where it is.")
     attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1)
     cell: Literal["lstm", "gru"] = setting("lstm", "The decoder's recurrent cell.")
     embedding: int = setting(256, "Width of a word's embedding, and of what the output layer reads.", ge=1)
-    decoder_size: int = setting(512, "Width of the decoder's state.", ge=1)
+    decoder_size: int = setting(400, "Width of the decoder's state.", ge=1)
     decoder_layers: int = setting(1, "Decoder layers.", ge=1)
     gate: bool = setting(True, "Let the decoder weigh the whole context at every word (the paper's beta).")
     readout: Literal["tanh", "maxout"] = setting("tanh", "Last hidden layer before the output layer.")

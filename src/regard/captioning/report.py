@@ -16,6 +16,7 @@ from regard.captioning.corpus import Example
 from regard.captioning.evaluation import caption_scores, meteor_missing, signature
 from regard.captioning.photos import open_photo
 from regard.captioning.task import wording
+from regard.captioning.wording import plain
 from regard.errors import DataError
 from regard.translation.batches import padded_targets
 
@@ -37,14 +38,16 @@ class CaptionEvaluation:
     loss: float
     """nats a word, of the references"""
     scores: dict[str, float]
+    exact: float
+    """the share of captions that are one of their references, word for word"""
     looks: Looks
     signature: str
     captions: list[str]
 
     def to_json(self) -> dict[str, Any]:
         """What ``regard evaluate --json`` prints."""
-        shown = {"photographs": self.photographs, "loss": self.loss, **self.scores, **self.looks._asdict()}
-        return {**shown, "signature": self.signature}
+        shown = {"photographs": self.photographs, "loss": self.loss, **self.scores, "exact": self.exact}
+        return {**shown, **self.looks._asdict(), "signature": self.signature}
 
 
 def evaluate(
@@ -75,8 +78,15 @@ def evaluate(
         report(start + len(several))
     meteor = not meteor_missing()
     scores = caption_scores(captions, [example.captions for example in examples], meteor=meteor)
+    exact = [plain(text) in map(plain, e.captions) for text, e in zip(captions, examples, strict=True)]
     return CaptionEvaluation(
-        len(examples), total / max(1, words), scores, looks_of(maps), signature(meteor=meteor), captions
+        len(examples),
+        total / max(1, words),
+        scores,
+        sum(exact) / len(exact),
+        looks_of(maps),
+        signature(meteor=meteor),
+        captions,
     )
 
 

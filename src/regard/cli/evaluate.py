@@ -191,6 +191,7 @@ def _show_captioners(found: dict[str, CaptionEvaluation]) -> None:
     table.add_row("photographs", *(str(e.photographs) for e in evaluations))
     for name in evaluations[0].scores:
         table.add_row(name, *(f"{e.scores[name]:.2f}" for e in evaluations))
+    table.add_row("exact", *(f"{e.exact:.1%}" for e in evaluations))
     table.add_row("loss", *(f"{e.loss:.4f}" for e in evaluations))
     table.add_row("entropy of the maps", *(f"{e.looks.entropy:.3f}" for e in evaluations))
     table.add_row("moves", *(f"{e.looks.moves:.1%}" for e in evaluations))

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import regard
-from regard import errors, kernels, masks, nn, normalizers, positions, scores
+from regard import errors, kernels, masks, nn, normalizers, positions, scores, show
 
 PAGE = Path(__file__).parent / "reference.md"
 TOP = """# Reference
@@ -26,6 +26,7 @@ ROOMS: dict[ModuleType, tuple[str, ...]] = {
     positions: ("sinusoidal", "learned", "rotary", "alibi", "equivariance", "Equivariance"),
     nn: tuple(nn.__all__),
     kernels: tuple(kernels.__all__),
+    show: tuple(show.__all__),
     errors: tuple(name for name, kind in vars(errors).items() if inspect.isclass(kind) and issubclass(kind, Exception)),
 }
 

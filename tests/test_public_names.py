@@ -11,7 +11,7 @@ def test_every_public_name_is_there_and_listed():
         [
             "Alignment", "Attended", "Caption", "Captioner", "Step", "Translation", "Translator", "__version__",
             "attend", "attend_local", "errors", "kernels", "masks", "nn", "normalizers", "positions", "scores",
-            "softmax", "train",
+            "show", "softmax", "train",
         ]
     )  # fmt: skip
     for name in regard.__all__:

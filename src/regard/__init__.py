@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import errors, kernels, masks, nn, normalizers, positions, scores
+    from regard import errors, kernels, masks, nn, normalizers, positions, scores, show
     from regard.attention import Attended, Step, attend
     from regard.captioning.captioner import Captioner
     from regard.captioning.results import Caption
@@ -34,7 +34,7 @@ _HOME = {
     "Translation": "translation.results",
     "Alignment": "translation.results",
 }
-_ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "scores")
+_ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "scores", "show")
 
 __all__ = [
     "Alignment",
@@ -54,6 +54,7 @@ __all__ = [
     "normalizers",
     "positions",
     "scores",
+    "show",
     "softmax",
     "train",
 ]

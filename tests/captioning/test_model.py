@@ -98,8 +98,9 @@ def _one_thread():
         (400, 0.7, {"attention": "hard", "estimator": "straight_through"}),
         (250, 0.9, {"attention": "sparsemax", "score": "general"}),
         (200, 0.9, {"attention": "soft", "score": "dot", "cell": "gru"}),
+        (250, 0.9, {"attention": "soft", "asked_by": "current", "input_feeding": True}),
     ],
-    ids=["soft", "reinforce", "straight-through", "sparsemax-general", "dot-gru"],
+    ids=["soft", "reinforce", "straight-through", "sparsemax-general", "dot-gru", "current"],
 )
 def test_it_learns_to_name_what_is_there_and_looks_at_it(updates, least, settings):
     model = trained(updates, **settings)
@@ -236,6 +237,7 @@ def test_places_tell_cells_apart():
     [
         ({"score": "aditive"}, "no score is called 'aditive'; choose from .* Did you mean 'additive'?"),
         ({"score": "dot", "decoder_size": 16}, "decoder_size = 16 must equal annotation_size = 32"),
+        ({"input_feeding": True}, 'it needs asked_by = "current"'),
         ({"attention": "firm"}, "'soft', 'hard' or 'sparsemax'"),
         ({"expected_share": 1.5}, "less than or equal to 1"),
     ],

@@ -11,12 +11,15 @@ from PIL import Image
 # Text against what is behind it, by the formula of WCAG 2.2 (1.4.3): 4.5, or 3 for large text.
 _PALE_TEXT = """() => {
   const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const known = new Map();
   const rgba = (colour) => {
+    if (known.has(colour)) return known.get(colour);
     pen.clearRect(0, 0, 1, 1);
     pen.fillStyle = colour;
     pen.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
+    known.set(colour, [r, g, b, a / 255]);
+    return known.get(colour);
   };
   const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3]));
   const behind = (element) => {
@@ -76,8 +79,8 @@ def faults(page: Any) -> list[str]:
 def colours(picture: bytes) -> int:
     """How many different colours cover at least a thousandth of a picture: an empty one has one or two."""
     with Image.open(io.BytesIO(picture)) as image:
-        small = np.asarray(image.convert("RGB")) // 16
-    _, counts = np.unique(small.reshape(-1, 3), axis=0, return_counts=True)
+        coarse = np.asarray(image.convert("RGB"), dtype=np.int64) // 16
+    counts = np.bincount((coarse @ [256, 16, 1]).ravel())
     return int((counts >= counts.sum() / 1000).sum())
 
 

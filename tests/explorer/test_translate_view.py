@@ -109,7 +109,7 @@ def test_a_head_is_chosen_where_there_are_several(translated):
     page.locator(".rg-choice select").select_option(label="layer 1, head 2")
     assert page.locator(".rg-map canvas").screenshot() != before
     page.locator(".rg-row").first.hover()
-    assert "95 %" in page.locator(".rg-map .rg-readout").inner_text()
+    assert page.locator(".rg-map .rg-readout").inner_text() == "“FIVE” looks at “four” 93 %"
 
 
 def test_the_same_sentence_without_attention_stands_beside(translated):

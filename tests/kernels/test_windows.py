@@ -200,6 +200,7 @@ def test_nothing_in_nothing_out(shape: tuple[tuple[int, ...], int, int]) -> None
     context = window_attention(query, key, value, width=2)
     assert context.shape == (*shape[0], shape[1], 3)
     assert (context == 0).all()
+    assert window_weights(query, key, width=2).shape == (*shape[0], shape[1], 5)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 
 import regard
+from regard.captioning.results import Caption
 from regard.errors import DtypeError, InputError
+from regard.show import data
 from regard.show.data import parts_of
 from regard.show.html import bundle, document, embedded
 from regard.translation.results import Alignment, Translation
-from tests.explorer.stand_ins import Captioned
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -38,7 +39,8 @@ def translation(source=("the", "old", "cat"), target=("la", "chatte", "vieille")
 def caption():
     weights = np.full((2, 7, 7), 0.5 / 48)
     weights[0, 1, 2] = weights[1, 5, 6] = 0.5
-    return Captioned("a dog", ["a", "dog"], weights, False, Image.radial_gradient("L").resize((300, 200)))
+    photo = Image.radial_gradient("L").resize((300, 200))
+    return Caption(None, "a dog", ["a", "dog"], weights, -0.5, -1.0, True, False, photo)
 
 
 def data_in(html):
@@ -101,9 +103,7 @@ def test_a_translation_opens_from_disk_to_be_pointed_at_and_pinned(page, tmp_pat
 
 
 def test_a_caption_opens_from_disk(page, tmp_path):
-    path = tmp_path / "photo.html"
-    path.write_text(document(parts_of(caption())))
-    page.goto(path.as_uri())
+    page.goto(caption().html(tmp_path / "photo.html").as_uri())
     page.locator(".rg-word", has_text="dog").hover()
     assert "looked most at the bottom right" in page.locator(".rg-readout").inner_text()
     width = page.locator(".rg-image").evaluate("image => image.decode().then(() => image.naturalWidth)")
@@ -160,6 +160,23 @@ def test_tables_too_large_to_read_are_left_to_the_map():
     assert len(weights["weights"]) == 120
     assert [table["id"] for table in steps["tables"]] == ["query", "keys", "values", "context"]
     assert len(document([steps, weights])) < 600_000
+
+
+def test_whatever_is_large_something_is_shown(monkeypatch):
+    random = np.random.default_rng(0)
+    many_queries = parts_of(regard.attend(random.standard_normal((100, 60)), random.standard_normal((10, 60))))
+    assert [part["kind"] for part in many_queries] == ["steps", "map"]
+    monkeypatch.setattr(data, "MOST_NUMBERS", 3)
+    everything = parts_of(regard.attend(random.standard_normal(5), random.standard_normal((4, 5))))
+    assert [part["kind"] for part in everything] == ["map"]
+
+
+def test_windows_are_shown_without_links():
+    random = np.random.default_rng(0)
+    local = regard.attend_local(random.standard_normal((3, 4)), random.standard_normal((7, 4)), width=1, score="dot")
+    steps, weights = parts_of(local)
+    assert not any("from" in table for table in steps["tables"])
+    assert len(weights["weights"][0]) == 7
 
 
 def test_an_alignment_is_shown_as_a_translation_is(tmp_path):

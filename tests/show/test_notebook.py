@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard.errors import RegardError
-from regard.show.notebook import MOST, repr_html, widget
+from regard.show.notebook import MOST, widget
 from tests.show.test_html import HOSTILE, caption, translation
 
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_drawn_still_has_a_form():
 
 
 def test_a_caption_is_a_photograph_and_a_strip():
-    found = repr_html(caption())
+    found = caption()._repr_html_()
     assert len(re.findall(r'<img src="data:image/jpeg;base64,', found)) == 3
     assert "a dog" in found
     assert len(found) < 60_000

@@ -61,9 +61,10 @@ class CaptionModel(Writer):
             config.decoder_size,
             config.embedding,
             attention=_attention(config, grid),
-            asked_by="previous",  # the state before the word, sec. 3.1.2
+            asked_by=config.asked_by,
             cell=config.cell,
             layers=config.decoder_layers,
+            input_feeding=config.input_feeding,
             gate=config.gate,
             readout=config.readout,
             dropout=config.dropout_layers,

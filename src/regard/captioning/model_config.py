@@ -20,6 +20,14 @@ class CaptionModelConfig(Settings):
     score: str = setting(
         "additive", "How state and cell are compared: additive, dot, scaled_dot, cosine, general, concat or location."
     )
+    asked_by: Literal["previous", "current"] = setting(
+        "previous",
+        "Which state looks: previous = before it reads the last word (the paper's), current = after it. Where captions "
+        "may begin with any of several things, only the current one knows which was begun with.",
+    )
+    input_feeding: bool = setting(
+        False, "Let each step read what the last one found; for the current state, which else does not hear of it."
+    )
     estimator: Literal["reinforce", "straight_through"] = setting(
         "reinforce", "How hard attention learns: by drawing cells (the paper's), or by soft attention's gradient."
     )
@@ -61,7 +69,9 @@ class CaptionModelConfig(Settings):
         return known_score("score", name)
 
     @model_validator(mode="after")
-    def _one_width(self) -> Self:
+    def _fits_together(self) -> Self:
+        if self.input_feeding and self.asked_by != "current":
+            raise ValueError('input_feeding passes on what the current state found: it needs asked_by = "current"')
         if self.score in WITHOUT_WEIGHTS and self.decoder_size != self.annotation_size:
             raise ValueError(
                 f"score = {self.score!r} compares the decoder's state with the cells directly: decoder_size = "

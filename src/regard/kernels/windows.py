@@ -89,7 +89,8 @@ def window_weights(
         cut = wide.as_strided((r, blocks, q, band), (blocks * q * w, q * w, w + 1, 1))
         out[piece.rows, piece.first_query : piece.first_query + blocks * q] = cut.reshape(r, blocks * q, band)
     farther = width - plan.before  # where no key is
-    return F.pad(out, (farther, 0 if causal else farther)).reshape(*query.shape[:-1], -1)
+    out = F.pad(out, (farther, 0 if causal else farther))
+    return out.reshape(*query.shape[:-1], out.shape[-1])
 
 
 def _rows(tensor: Tensor) -> Tensor:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from regard.translation.results import Alignment, Translation
     from regard.translation.watched import Watched
 
-MOST_NUMBERS = 5000  # of a table, or of the links between two
+MOST_NUMBERS = 5000  # of a table
+MOST_LINKS = 20_000  # between the numbers of tables
 LONGEST_SIDE = 640  # pixels of a photograph that is shown; beyond it a file only grows
 CONTEXT = 64  # numbers of a decoder's context that are shown
 
@@ -150,7 +151,7 @@ def attended_data(attended: Attended) -> list[Data]:
             table["from"] = origins
     parts: list[Data] = [{"kind": "steps", "tables": tables}] if tables else []
     weights = as_table(attended.weights, "weights")
-    if len(weights) > 1:
+    if len(weights) > 1 or not tables:
         rows, columns = (
             [f"{name} {n}" for n in range(1, size + 1)]
             for name, size in zip(("query", "key"), weights.shape, strict=True)
@@ -161,43 +162,30 @@ def attended_data(attended: Attended) -> list[Data]:
 
 def _origins(table: Data, before: Data | None, by_id: dict[str, Data]) -> list[list[list[list[Any]]]] | None:
     """For each number the [table, row, column] of those it was computed from, where the step is one of attend's own."""
-    name, values = table["id"], table["values"]
-    rule = table["formula"].partition("(")[0]
-    if name == "scores" and {"query", "keys"} <= by_id.keys() and before is by_id.get("values"):
-        width = len(by_id["query"]["values"][0])
-        if len(values) * len(values[0]) * width > MOST_NUMBERS:
-            return None
-
-        def origin(i: int, j: int) -> list[list[Any]]:
-            return [[part, row, n] for n in range(width) for part, row in (("query", i), ("keys", j))]
-
-    elif name in ("scaled", "biased", "masked") and before is not None:
-
-        def origin(i: int, j: int) -> list[list[Any]]:
-            return [[before["id"], i, j]]
-
-    elif name == "weights" and before is not None and rule in NORMALIZERS:
-        if len(values) * len(values[0]) ** 2 > MOST_NUMBERS:
-            return None
-
-        def origin(i: int, j: int) -> list[list[Any]]:  # noqa: ARG001 - every score of a row is in each weight
-            return [[before["id"], i, n] for n in range(len(values[0]))]
-
-    elif name.startswith("weighted values"):
-        query = int(name.rpartition(" ")[2]) - 1 if name[-1].isdigit() else 0
-
-        def origin(i: int, j: int) -> list[list[Any]]:
-            return [["weights", query, i], ["values", i, j]]
-
-    elif name == "context":
-
-        def origin(i: int, j: int) -> list[list[Any]]:
-            part = by_id.get("weighted values") or by_id.get(f"weighted values of query {i + 1}")
-            return [[part["id"], n, j] for n in range(len(part["values"]))] if part else []
-
-    else:
+    values = table["values"]
+    reach = max(len(known["values"][0]) for known in by_id.values())
+    if before is None or len(values) * len(values[0]) * reach > MOST_LINKS:
         return None
-    return [[origin(i, j) for j in range(len(row))] for i, row in enumerate(values)]
+    links = [[_origin(table, i, j, before, by_id) for j in range(len(row))] for i, row in enumerate(values)]
+    return links if links[0][0] else None
+
+
+def _origin(table: Data, i: int, j: int, before: Data, by_id: dict[str, Data]) -> list[list[Any]]:
+    name, rule = table["id"], table["formula"].partition("(")[0]
+    if name == "scores" and before["id"] == "values" and "query" in by_id and "keys" in by_id:
+        width = len(by_id["query"]["values"][0])
+        return [[part, row, n] for n in range(width) for part, row in (("query", i), ("keys", j))]
+    if name in ("scaled", "biased", "masked"):
+        return [[before["id"], i, j]]
+    if name == "weights" and rule in NORMALIZERS:
+        return [[before["id"], i, n] for n in range(len(table["values"][0]))]
+    if name.startswith("weighted values"):
+        query = int(name.rpartition(" ")[2]) - 1 if name[-1].isdigit() else 0
+        return [["weights", query, i], ["values", i, j]]
+    if name == "context":
+        part = by_id.get("weighted values") or by_id.get(f"weighted values of query {i + 1}")
+        return [[part["id"], n, j] for n in range(len(part["values"]))] if part else []
+    return []
 
 
 def numbers(array: Any, *, spelled: bool = False) -> Any:

@@ -77,7 +77,6 @@ _MOUNT = """for (const part of JSON.parse(document.getElementById("data").textCo
 """
 _STYLE = """:root { color-scheme: light dark; }
 body { margin: 0 auto; max-width: 72rem; padding: 1rem; font-family: system-ui, sans-serif; }
-body { background: light-dark(#ffffff, #131a26); color: light-dark(#17202e, #e8ecf3); }
 h1 { font-size: 1.25rem; overflow-wrap: anywhere; }
 main { display: grid; gap: 2rem; grid-template-columns: minmax(0, 1fr); }
 """

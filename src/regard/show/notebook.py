@@ -32,13 +32,15 @@ _RENDER = """export default {
 def repr_html(result: Any) -> str:
     """A result as static HTML, every word in it escaped: it needs no script, and reads as a table without styles.
 
-    >>> print(repr_html(regard.attend([[1, 0]], [[1, 0], [0, 1]], score="dot")).count("<table"))
+    >>> repr_html(regard.attend([1, 0], [[1, 0], [0, 1]], score="dot")).count("<strong>")
     7
     """
     try:
         parts = parts_of(result)
     except RegardError as error:  # a result that cannot be drawn is still one
         return f"<p>{escape(repr(result)[:2000])}</p>\n<p>{escape(str(error))}</p>\n"
+    if parts[0]["kind"] == "steps" and any(table["id"] == "weights" for table in parts[0]["tables"]):
+        parts = parts[:1]  # the map would say the same once more
     return "".join(_shown(part, result) for part in parts)
 
 
@@ -71,11 +73,18 @@ def _map(part: Data) -> str:
 
 def _steps(part: Data) -> str:
     tables = part["tables"]
-    written = "".join(
-        f"<p><strong>{escape(table['name'])}</strong> {escape(table['formula'])}</p>\n{_table(table['values'])}"
+    written = [
+        f'<td style="vertical-align:top;text-align:left"><strong>{escape(table["name"])}</strong> '
+        f"{escape(table['formula'])}<br>\n{_table(table['values'])}</td>"
         for table in tables[:MOST]
-    )
-    return written + _more(len(tables), "tables")
+    ]
+    return _side_by_side(written, 4) + _more(len(tables), "tables")
+
+
+def _side_by_side(cells: Sequence[str], across: int) -> str:
+    """A table around them: it holds where styles are taken away."""
+    rows = (f"<tr>{''.join(cells[at : at + across])}</tr>\n" for at in range(0, len(cells), across))
+    return f"<table>{''.join(rows)}</table>\n"
 
 
 def _photo(part: Data, photo: Image) -> str:
@@ -84,11 +93,10 @@ def _photo(part: Data, photo: Image) -> str:
     for word, grid in zip(words[:MOST], part["weights"], strict=False):
         image = f'<img src="{data_url(_lit(photo, grid), THUMBNAIL)}" alt="">'
         seen.append(f'<td style="text-align:center">{image}<br>{escape(word)}</td>')
-    rows = "".join(f"<tr>{''.join(seen[at : at + 6])}</tr>\n" for at in range(0, len(seen), 6))
     alt = escape(f"the photograph: {part['text']}", quote=True)
     return (
         f'<p><img src="{part["image"]}" alt="{alt}" width="320"><br><strong>{escape(part["text"])}</strong></p>\n'
-        f"<table>{rows}</table>\n{_more(len(words), 'words')}"
+        f"{_side_by_side(seen, 6)}{_more(len(words), 'words')}"
     )
 
 
@@ -122,7 +130,8 @@ def _table(
 
 
 def _cell(number: float, colour: np.ndarray, ink: str) -> str:
-    return f'<td style="background:{hexadecimal(colour)};color:{ink};text-align:right">{short(number)}</td>'
+    style = f"background:{hexadecimal(colour)};color:{ink};text-align:right;padding:2px 6px"
+    return f'<td style="{style}">{short(number)}</td>'
 
 
 def _more(count: int, what: str) -> str:

@@ -72,6 +72,9 @@ def test_colour_shows_the_weight_and_no_color_does_without(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     quiet = printed([[1.0, 0.0]], ["a"], ["b", "c"], force_terminal=True, color_system="truecolor")
     assert "48;2" not in quiet
+    words = [f"w{i}" for i in range(8)]
+    narrow = printed(np.eye(8)[:1], ["a"], words, width=24, force_terminal=True, color_system="truecolor")
+    assert "██" in narrow  # a shade where a colour would not be seen
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in printed([[1.0, 0.0]], ["a"], ["b", "c"], force_terminal=True)

@@ -43,6 +43,13 @@ def test_numbers_fit_their_cells(rows, columns):
         assert box.height < height
 
 
+def test_longer_numbers_are_written_smaller():
+    sheet = drawn(TARGET, SOURCE, np.full((14, 13), -1000.25))
+    boxes = [extent(sheet, text) for text in sheet.axes.texts if text.get_text() == "-1000.25"]
+    assert len(boxes) == 14 * 13
+    assert max(box.width for box in boxes) < sheet.figure.get_figwidth() / 13
+
+
 def test_at_120_words_there_is_no_room_for_numbers():
     assert not cell_texts(drawn((TARGET * 9)[:120], (SOURCE * 10)[:120]))
 

@@ -59,6 +59,13 @@ def test_threads_may_draw_at_once(tmp_path):
             assert f"<!-- a{number} -->" in svg
 
 
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_curves_give_the_same_file(tmp_path, ending):
+    for name in ("one", "two"):
+        plot_curves([Curve("a", [1, 2], [3, 4])], tmp_path / f"{name}.{ending}", across="x", up="y")
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
 def test_curves_are_named_with_what_was_given(tmp_path):
     curves = [Curve("with $ttention", [5, 15], [90, 80]), Curve("日", [5, 15], [80, 10])]
     with warnings.catch_warnings(action="ignore"):  # where no font draws the name

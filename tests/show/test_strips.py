@@ -71,3 +71,9 @@ def test_a_huge_table_is_drawn(tmp_path):
 def test_there_is_no_minus_zero():
     sheet = drawn(regard.attend([-1.0, 1.0], [[0.0, 1.0]], score="dot"))
     assert "-0" not in texts(sheet)
+
+
+@pytest.mark.parametrize(("name", "formula"), [("a name that is long", "x"), ("x", "a formula that is long")])
+def test_a_heading_has_the_room_it_needs(name, formula):
+    sheet = draw_steps([regard.Step(name, formula, np.ones(1)), regard.Step("next", "given", np.ones(1))], [BASE])
+    assert overlapping([extent(sheet, text) for text in sheet.axes.texts]) == []

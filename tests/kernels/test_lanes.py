@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from regard.kernels.lanes import BYTES, exp, lesser, load, outside, splat, store, store_sums, where_less
+from regard.kernels.lanes import BYTES, exp, lesser, load, outside, quotient, splat, store, store_sums
 
 KINDS = [np.float32, np.float64]
 
@@ -17,7 +17,13 @@ KINDS = [np.float32, np.float64]
 def _arithmetic(a: Any, b: Any, out: Any) -> None:
     for i in range(0, a.size, BYTES // a.itemsize):
         x, y = load(a, i), load(b, i)
-        store(out, i, (x + y) * x - splat(a[0]) / y)
+        store(out, i, (x + y) * x - splat(a[0]))
+
+
+@njit
+def _quotient(a: Any, b: Any, out: Any) -> None:
+    for i in range(0, a.size, BYTES // a.itemsize):
+        store(out, i, quotient(load(a, i), load(b, i)))
 
 
 @njit
@@ -27,12 +33,11 @@ def _exp(a: Any, out: Any) -> None:
 
 
 @njit
-def _choices(a: Any, b: Any, less: Any, either: Any) -> Any:
+def _choices(a: Any, b: Any, less: Any) -> Any:
     beyond = False
     for i in range(0, a.size, BYTES // a.itemsize):
         x, y = load(a, i), load(b, i)
         store(less, i, lesser(x, y))
-        store(either, i, where_less(x, y, y, x + x))
         beyond |= outside(x, splat(a.dtype.type(9)))
     return beyond
 
@@ -53,13 +58,25 @@ def test_arithmetic(kind: type) -> None:
     a, b = numbers(kind)
     out = np.empty_like(a)
     _arithmetic(a, b, out)
-    np.testing.assert_allclose(out, (a + b) * a - a[0] / b, rtol=10 * np.finfo(kind).eps, atol=np.finfo(kind).eps)
+    np.testing.assert_allclose(out, (a + b) * a - a[0], rtol=10 * np.finfo(kind).eps, atol=np.finfo(kind).eps)
+
+
+@pytest.mark.parametrize(("kind", "most"), [(np.float32, 1e37), (np.float64, 1e300)])
+def test_a_quotient_errs_by_less_than_one_unit_in_the_last_place(kind: type, most: float) -> None:
+    rng = np.random.default_rng(4)
+    b = np.concatenate([rng.uniform(1, 3, 2**16), 10 ** rng.uniform(0, np.log10(most), 2**16 - 16), [1, most] * 8])
+    a = rng.choice([-1, 1], b.size) * rng.uniform(0.5, 1, b.size) * np.minimum(b, 2)
+    a, b = a.astype(kind), b.astype(kind)
+    out = np.empty_like(a)
+    _quotient(a, b, out)
+    exact = a.astype(np.longdouble) / b
+    assert np.max(abs(out - exact) / abs(exact)) < np.finfo(kind).eps
 
 
 @pytest.mark.parametrize(("kind", "limit"), [(np.float32, 87), (np.float64, 700)])
 def test_exp_errs_by_less_than_one_unit_in_the_last_place(kind: type, limit: float) -> None:
     rng = np.random.default_rng(1)
-    corners = [0, -0.0, limit, -limit, 1, -1, 0.5, -0.5]
+    corners = [0, -0.0, limit, -limit, 1, -1, 0.5, -0.5] * 2
     x = np.concatenate([rng.uniform(-limit, limit, 100_000), rng.uniform(-1, 1, 100_000), corners]).astype(kind)
     out = np.empty_like(x)
     _exp(x, out)
@@ -70,10 +87,9 @@ def test_exp_errs_by_less_than_one_unit_in_the_last_place(kind: type, limit: flo
 @pytest.mark.parametrize("kind", KINDS)
 def test_choices(kind: type) -> None:
     a, b = numbers(kind, 2)
-    less, either = np.empty_like(a), np.empty_like(a)
-    assert not _choices(a, b, less, either)
+    less = np.empty_like(a)
+    assert not _choices(a, b, less)
     np.testing.assert_array_equal(less, np.minimum(a, b))
-    np.testing.assert_array_equal(either, np.where(a < b, b, a + a))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +99,7 @@ def test_a_number_outside_is_noticed_wherever_it_is(kind: type, odd: float) -> N
         a, b = numbers(kind)
         a[place] = odd
         less = np.empty_like(a)
-        assert _choices(a, b, less, np.empty_like(a))
+        assert _choices(a, b, less)
         assert less[place] == (odd if odd < b[place] else b[place])  # b where a is not a number
 
 

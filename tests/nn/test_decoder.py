@@ -17,7 +17,7 @@ from regard.translation.model import build_model
 from regard.translation.model_config import RNNConfig
 
 BATCH, SOURCE, TARGET = 3, 5, 4
-WORD, NOTE, STATE, FEATURE = 3, 4, 4, 2  # dot needs NOTE == STATE
+WORD, NOTE, STATE, FEATURE = 3, 8, 8, 2  # dot needs NOTE == STATE; eight float64 numbers are whole lanes
 
 
 def draw(*shape, seed=0):

@@ -9,7 +9,7 @@ from regard.errors import UnknownName
 from regard.nn.cells import CELLS
 from regard.nn.rnn import Encoder
 
-TIME, BATCH, WIDTH = 5, 3, 4
+TIME, BATCH, WIDTH = 5, 3, 8  # eight float64 numbers are whole lanes
 
 
 def draw(*shape, seed=0):

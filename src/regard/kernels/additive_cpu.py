@@ -1,11 +1,12 @@
 """Additive scores on the CPU: a multiplication and a division for each (query, key, column), no tanh.
 
-With p = e^{2(q + k)} = E_q E_k, where E_q = e^{2q} and E_k = e^{2k} are computed once a row, and s = 1 / (1 + p):
+With p = e^{2(q + k)} = E_q E_k, where E_q = e^{2q} and E_k = e^{2k} are computed once a row:
 
-    tanh(q + k) = (p - 1) / (p + 1) = 1 - 2 s,          1 - tanh^2 = 4 s (1 - s).
+    tanh(q + k) = (p - 1) / (p + 1) = 1 - 2 / (p + 1).
 
 The first form keeps score = sum_d v_d tanh(q_d + k_d) from becoming the small difference of two large sums, as
-sum_d v_d - 2 sum_d v_d s would be. Nothing of size queries x keys x width exists: the backward pass computes s again.
+sum_d v_d - 2 sum_d v_d / (p + 1) would be; t = tanh and 1 - t t are as accurate as if tanh had been called. Nothing of
+size queries x keys x width exists: the backward pass computes t again.
 The lanes of a vector run along the width.
 
 A row beyond ``limit`` (or with a NaN) would overflow; the kernels report that they met one, and what they return for
@@ -20,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from regard.kernels.compiling import inline, kernel
-from regard.kernels.lanes import BYTES, exp, lesser, load, outside, splat, store, store_sums, where_less
+from regard.kernels.lanes import BYTES, exp, lesser, load, outside, quotient, splat, store, store_sums
 from regard.kernels.threads import share
 
 _LIMIT = {np.dtype(np.float32): 43.0, np.dtype(np.float64): 350.0}  # e^{2 limit} and e^{-2 limit} are normal numbers
-_HUGE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}  # (_HUGE - 1) / (_HUGE + 1) is 1
+_HUGE = {np.dtype(np.float32): 1e37, np.dtype(np.float64): 1e300}  # it and 1 / it are normal numbers
 _TILE_BYTES = 16384  # half of a usual first-level cache: the keys that stay there while all queries pass
 _KEYS_AT_ONCE = 64  # backward: keys whose sums stay in the first-level cache while all queries pass
 _EXP = 5  # how many times the work of one (query, key, column) an exponential takes
@@ -136,8 +137,10 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
                     p0, p1 = a * load(e_key, at), a * load(e_key, at + lanes)
                     p2, p3 = a * load(e_key, at + 2 * lanes), a * load(e_key, at + 3 * lanes)
                     p0, p1, p2, p3 = lesser(p0, huge), lesser(p1, huge), lesser(p2, huge), lesser(p3, huge)
-                    s0, s1 = s0 + w * (p0 - one) / (p0 + one), s1 + w * (p1 - one) / (p1 + one)
-                    s2, s3 = s2 + w * (p2 - one) / (p2 + one), s3 + w * (p3 - one) / (p3 + one)
+                    s0 = s0 + w * quotient(p0 - one, p0 + one)
+                    s1 = s1 + w * quotient(p1 - one, p1 + one)
+                    s2 = s2 + w * quotient(p2 - one, p2 + one)
+                    s3 = s3 + w * quotient(p3 - one, p3 + one)
                 store_sums(line, m, s0, s1, s2, s3)
             at = (b * n_queries + n) * n_keys + m0
             for m in range(present):
@@ -166,13 +169,13 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
         beyond |= _exponentials(query, b * n_queries, n_queries, columns, width, numbers, of_query, lanes, query_step)
         beyond |= _exponentials(key, b * n_keys, n_keys, columns, width, numbers, of_key, lanes, key_step)
         rows = b * strides[0], strides[1], strides[2]
-        last, total = _last_group(grad, rows, n_queries, n_keys)
+        last = _last_group(grad, rows, n_queries, n_keys)
         for j in range(count):
             at = j * query_step, j * key_step
-            _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v)
+            _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, numbers[1])
             if grad_v is not None:
                 for d in range(min(lanes, v.size - (left + j) * lanes)):
-                    grad_v[b, (left + j) * lanes + d] = total - 2 * sum_v[d]
+                    grad_v[b, (left + j) * lanes + d] = sum_v[d]
         if grad_query is not None:
             _write(grad_query, b * n_queries, n_queries, columns, v, of_query, count, query_step)
         if grad_key is not None:
@@ -183,19 +186,16 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
 
 @kernel
 def _last_group(grad, rows, n_queries, n_keys):  # type: ignore[no-untyped-def]
-    """The gradients of the last one to four queries, zeros for those that the group lacks; and the sum of all."""
-    out, total = np.zeros((4, n_keys), grad.dtype), 0.0
-    for n in range(n_queries):
+    """The gradients of the last one to four queries, zeros for those that the group lacks."""
+    out = np.zeros((4, n_keys), grad.dtype)
+    for n in range((n_queries - 1) // 4 * 4, n_queries):
         for m in range(n_keys):
-            g = grad[rows[0] + n * rows[1] + m * rows[2]]
-            total += g
-            if n >= (n_queries - 1) // 4 * 4:
-                out[n % 4, m] = g
-    return out.reshape(-1), total
+            out[n % 4, m] = grad[rows[0] + n * rows[1] + m * rows[2]]
+    return out.reshape(-1)
 
 
 @kernel
-def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v):  # type: ignore[no-untyped-def]
+def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, huge):  # type: ignore[no-untyped-def]
     """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
     lanes = BYTES // part_key.itemsize
     n_keys, groups = part_key.size // lanes, sum_query.size // (8 * lanes)
@@ -207,7 +207,7 @@ def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key
         m1 = min(m0 + _KEYS_AT_ONCE, n_keys)
         for group in range(groups):
             start = group * 4 * lanes
-            args = (of_query, at[0] + start, of_key, at[1], part_key, sum_query, start, m0, m1)
+            args = (of_query, at[0] + start, of_key, at[1], part_key, sum_query, start, m0, m1, huge)
             if group < groups - 1:
                 store(part_v, 0, _four_queries(grad, rows[0] + group * 4 * rows[1], rows[1], rows[2], *args))
             else:
@@ -235,49 +235,47 @@ def _add(sums, at, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1):  # type: ignore[no-untyped-def]
-    """Four queries with keys [m0, m1): adds g s (1 - s) for each query and key, and returns the sum of g s."""
+def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, huge):  # type: ignore[no-untyped-def]
+    """Four queries with keys [m0, m1): adds g (1 - t t) for each query and key, and returns the sum of g t."""
     number, lanes = sum_query.dtype.type, BYTES // sum_query.itemsize
-    one, zero, small = splat(number(1)), splat(number(0)), splat(number(0.25))
+    one, zero, huge = splat(number(1)), splat(number(0)), splat(number(huge))
     a0, a1 = load(of_query, query_at), load(of_query, query_at + lanes)
     a2, a3 = load(of_query, query_at + 2 * lanes), load(of_query, query_at + 3 * lanes)
     r0, r1, r2, r3 = start, start + row, start + 2 * row, start + 3 * row
-    total0 = total1 = total2 = total3 = total = zero
+    total = zero
     for middle in range(m0, m1, 8):
         sum0 = sum1 = sum2 = sum3 = sum_v = zero
         for m in range(middle, min(middle + 8, m1)):
             e, c = load(of_key, key_at + m * lanes), m * column
             g0, g1, g2, g3 = splat(grad[r0 + c]), splat(grad[r1 + c]), splat(grad[r2 + c]), splat(grad[r3 + c])
-            p0, p1, p2, p3 = a0 * e, a1 * e, a2 * e, a3 * e
-            s0, s1, s2, s3 = one / (p0 + one), one / (p1 + one), one / (p2 + one), one / (p3 + one)
-            # 1 - s is p s, which has more digits where s is close to 1 (and none where p is infinite)
-            y0, y1 = where_less(p0, small, p0 * s0, one - s0), where_less(p1, small, p1 * s1, one - s1)
-            y2, y3 = where_less(p2, small, p2 * s2, one - s2), where_less(p3, small, p3 * s3, one - s3)
-            gs0, gs1, gs2, gs3 = g0 * s0, g1 * s1, g2 * s2, g3 * s3
-            w0, w1, w2, w3 = gs0 * y0, gs1 * y1, gs2 * y2, gs3 * y3
-            sum0, sum1, sum2, sum3 = sum0 + w0, sum1 + w1, sum2 + w2, sum3 + w3
-            sum_v = sum_v + ((gs0 + gs1) + (gs2 + gs3))
-            store(part_key, m * lanes, load(part_key, m * lanes) + ((w0 + w1) + (w2 + w3)))
-        total0, total1, total2, total3 = total0 + sum0, total1 + sum1, total2 + sum2, total3 + sum3
+            p0, p1 = lesser(a0 * e, huge), lesser(a1 * e, huge)
+            p2, p3 = lesser(a2 * e, huge), lesser(a3 * e, huge)
+            t0, t1 = quotient(p0 - one, p0 + one), quotient(p1 - one, p1 + one)
+            t2, t3 = quotient(p2 - one, p2 + one), quotient(p3 - one, p3 + one)
+            w0, w1, w2, w3 = one - t0 * t0, one - t1 * t1, one - t2 * t2, one - t3 * t3
+            sum0, sum1, sum2, sum3 = sum0 + g0 * w0, sum1 + g1 * w1, sum2 + g2 * w2, sum3 + g3 * w3
+            sum_v = sum_v + ((g0 * t0 + g1 * t1) + (g2 * t2 + g3 * t3))
+            of_all = (g0 * w0 + g1 * w1) + (g2 * w2 + g3 * w3)
+            store(part_key, m * lanes, load(part_key, m * lanes) + of_all)
+        _add(sum_query, at, sum0)
+        _add(sum_query, at + lanes, sum1)
+        _add(sum_query, at + 2 * lanes, sum2)
+        _add(sum_query, at + 3 * lanes, sum3)
         total = total + sum_v
-    _add(sum_query, at, total0)
-    _add(sum_query, at + lanes, total1)
-    _add(sum_query, at + 2 * lanes, total2)
-    _add(sum_query, at + 3 * lanes, total3)
     return total
 
 
 @kernel
 def _write(out, first, count, left, v, sums, vectors, vector_step):  # type: ignore[no-untyped-def]
-    """out[first : first + count, left:] = 4 v[left:] * sums, as many columns as there are."""
+    """out[first : first + count, left:] = v[left:] * sums, as many columns as there are."""
     lanes = BYTES // v.itemsize
     flat, width = out.reshape(-1), out.shape[1]
-    whole, four = min(vectors, (width - left) // lanes), splat(v.dtype.type(4))
+    whole = min(vectors, (width - left) // lanes)
     for i in range(count):
         start = (first + i) * width + left
         for j in range(whole):
             w = load(v, left + j * lanes)
-            store(flat, start + j * lanes, four * w * load(sums, i * lanes + j * vector_step))
+            store(flat, start + j * lanes, w * load(sums, i * lanes + j * vector_step))
         for j in range(whole, vectors):
             for d in range(width - left - j * lanes):
-                flat[start + j * lanes + d] = 4 * v[left + j * lanes + d] * sums[i * lanes + j * vector_step + d]
+                flat[start + j * lanes + d] = v[left + j * lanes + d] * sums[i * lanes + j * vector_step + d]

@@ -1,9 +1,8 @@
-"""Eight float32 or four float64 numbers that Numba computes on at once.
+"""As many numbers as a register of this processor holds, on which Numba computes at once.
 
 Numba turns loops into vector instructions where it can prove that it may; the kernels of this package need more
 say than that: several sums kept in registers, a reciprocal instead of a division, an exponential without calls.
-A ``Lanes`` value is one LLVM vector. Arithmetic on it may be fused (a * b + c in one step) and a division may be
-an estimate refined by one Newton step (accurate to about one unit in the last place), but is never reordered.
+A ``Lanes`` value is one LLVM vector. Arithmetic on it may be fused (a * b + c in one step), but is never reordered.
 """
 
 # ruff: noqa: ARG001 - the arguments that an intrinsic and its lowering take are Numba's
@@ -15,20 +14,21 @@ import operator
 from typing import Any
 
 import numba.extending
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, models, register_model
 
 intrinsic: Any = numba.extending.intrinsic
 
-BYTES = 32
+BYTES = 64 if binding.get_host_cpu_features().get("avx512f") else 32
+"""Of one register: 16 float32 numbers with AVX-512, else 8."""
 _FLAGS = ("contract", "arcp")
 _I32 = ir.IntType(32)
 
 
 class Lanes(types.Type):
-    """As many numbers of one kind as fit into 32 bytes."""
+    """As many numbers of one kind as fit into ``BYTES``."""
 
     def __init__(self, scalar: types.Float) -> None:
         self.scalar = scalar
@@ -62,7 +62,6 @@ for _operation, _instruction in (
     (operator.add, "fadd"),
     (operator.sub, "fsub"),
     (operator.mul, "fmul"),
-    (operator.truediv, "fdiv"),
 ):
     _define(_operation, _instruction)
 
@@ -86,6 +85,15 @@ def _llvm(builder: Any, name: str, *args: Any) -> Any:
 
 def _shuffle(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, len(places)), places))
+
+
+def _folded(builder: Any, lanes: Any) -> Any:
+    """The lanes as 32 bytes: of 64, the second half is added to the first."""
+    if BYTES == 32:
+        return lanes
+    half = lanes.type.count // 2
+    low, high = (_shuffle(builder, lanes, lanes, list(range(start, start + half))) for start in (0, half))
+    return builder.fadd(low, high)
 
 
 @intrinsic
@@ -128,6 +136,28 @@ def splat(typing: Any, number: Any) -> Any:
 
 
 @intrinsic
+def quotient(typing: Any, a: Any, b: Any) -> Any:
+    """``a / b``, lane by lane, less than a unit in the last place off; ``b`` must be from 1 to 1e37 (float64: 1e300).
+
+    Where there is an estimate of 1 / b that is close enough, it is faster than a division: with r the estimate and
+    q = a r, the result is q + r (a - b q).
+    """
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = args[0].type
+        if not (isinstance(vector.element, ir.FloatType) and vector.count == 16):
+            return builder.fdiv(*args, flags=_FLAGS)
+        mask = ir.IntType(16)
+        kind = ir.FunctionType(vector, [vector, vector, mask])
+        estimate = builder.module.declare_intrinsic("llvm.x86.avx512.rcp14.ps.512", fnty=kind)
+        r = builder.call(estimate, [args[1], _constant(vector, 0.0), mask(-1)])
+        q = builder.fmul(args[0], r)
+        return _llvm(builder, "fma", _llvm(builder, "fma", builder.fneg(args[1]), q, args[0]), r, q)
+
+    return a(a, b), lower
+
+
+@intrinsic
 def lesser(typing: Any, a: Any, b: Any) -> Any:
     """The smaller of the two, lane by lane; ``b`` where ``a`` is not a number."""
 
@@ -135,16 +165,6 @@ def lesser(typing: Any, a: Any, b: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return a(a, b), lower
-
-
-@intrinsic
-def where_less(typing: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
-    """``x`` where ``a`` is less than ``b``, ``y`` elsewhere."""
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered("<", *args[:2]), *args[2:])
-
-    return x(a, b, x, y), lower
 
 
 @intrinsic
@@ -165,7 +185,8 @@ def store_sums(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: A
     """Write the four sums over the lanes of ``a``, ``b``, ``c`` and ``d`` to ``array[index:index + 4]``."""
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        count = args[2].type.count
+        four = [_folded(builder, lanes) for lanes in args[2:]]
+        count = four[0].type.count
         # Neighbours are added first, inside each half of 16 bytes, where a shuffle is cheapest.
         even = [0, 2, 8, 10, 4, 6, 12, 14] if count == 8 else [0, 4, 2, 6]
 
@@ -173,7 +194,7 @@ def store_sums(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: A
             odd = [place + 1 for place in even]
             return builder.fadd(_shuffle(builder, x, y, even), _shuffle(builder, x, y, odd))
 
-        x, y = neighbours(args[2], args[3]), neighbours(args[4], args[5])
+        x, y = neighbours(*four[:2]), neighbours(*four[2:])
         if count == 8:
             x = y = neighbours(x, y)
             halves = [0, 1, 2, 3], [4, 5, 6, 7]

@@ -9,7 +9,7 @@ of what the backward pass needs. A row that is not active keeps its state, and i
 from __future__ import annotations
 
 from regard.kernels.compiling import inline, kernel
-from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
+from regard.kernels.lanes import BYTES, exp, lesser, load, quotient, splat, store
 
 FAR = 40.0
 """tanh(x) and sigmoid(2x) are 1 to the last digit from here on, and their exponentials still normal numbers."""
@@ -20,14 +20,14 @@ def tanh(x, one, far):
     """tanh of each lane, as 1 - 2 / (1 + e^2x); ``one`` and ``far`` are splat(1) and splat(FAR)."""
     zero = one - one
     x = zero - lesser(zero - lesser(x, far), far)
-    return one - (one + one) / (one + exp(x + x))
+    return one - quotient(one + one, one + exp(x + x))
 
 
 @inline
 def sigmoid(x, one, far):
     zero = one - one
     x = lesser(zero - lesser(x, far + far), far + far)
-    return one / (one + exp(x))
+    return quotient(one, one + exp(x))
 
 
 @kernel

@@ -10,8 +10,11 @@ from torch import Tensor
 
 def has_kernels(tensor: Tensor, *widths: int) -> bool:
     """Whether the kernels take tensors like this one, with rows of these widths; other tensors take plain torch."""
-    lanes = {torch.float32: 8, torch.float64: 4}.get(tensor.dtype)
-    return tensor.device.type == "cpu" and lanes is not None and all(width % lanes == 0 for width in widths)
+    if tensor.device.type != "cpu" or tensor.dtype not in (torch.float32, torch.float64):
+        return False
+    from regard.kernels.lanes import BYTES
+
+    return all(width * tensor.itemsize % BYTES == 0 for width in widths)
 
 
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:

@@ -116,8 +116,8 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _rows_of_logits(like: Tensor, width: int) -> Tensor:
-    """Memory for logits: rows with room up to whole lanes, in which products and kernels are faster."""
-    return like.new_empty(len(like), -(-width // 8) * 8)
+    """Memory for logits: rows with room up to whole lanes of any processor: products and kernels are faster."""
+    return like.new_empty(len(like), -(-width // 16) * 16)
 
 
 def log_totals(held: Tensor, width: int, right: Tensor | None = None, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:

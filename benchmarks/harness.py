@@ -46,8 +46,8 @@ class Local:
     repeat: int = 0
 
     def seconds(self) -> float:
+        self.call()  # compiles, or wakes threads and caches that slept
         if not self.repeat:
-            self.call()  # compiles
             start = time.perf_counter()
             self.call()
             self.repeat = max(1, round(ENOUGH_SECONDS / (time.perf_counter() - start)))

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 import uvicorn
 
+from regard import pretrained
 from regard.explorer.app import build_app
 from regard.explorer.limits import Work
-from regard.explorer.server import bind
+from regard.explorer.models import Model
+from regard.explorer.server import Server, bind, settings
 from tests.explorer.stand_ins import MODELS
 
 TOKEN = "token-of-the-tests"
@@ -37,13 +40,15 @@ class Site:
         return f"{self.origin}{path}{'&' if '?' in path else '?'}token={self.token}"
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[Site]:
-    """The explorer with the models of ``stand_ins``, served by a thread of this process on a free port."""
-    bound = bind(0)
+@contextlib.contextmanager
+def served(models: Sequence[Model], **changed: float) -> Iterator[Site]:
+    """The explorer with these models, served by a thread of this process on a free port."""
+    bound, work = bind(0), Work()
     port = bound.getsockname()[1]
-    config = uvicorn.Config(build_app(MODELS, work=Work(), token=TOKEN, port=port), log_level="warning", ws="none")
-    server = uvicorn.Server(config)
+    config: uvicorn.Config = settings(build_app(models, work=work, token=TOKEN, port=port))
+    for name, value in changed.items():
+        setattr(config, name, value)
+    server = Server(config, work)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     while not server.started:
@@ -52,3 +57,18 @@ def site() -> Iterator[Site]:
     yield Site(port)
     server.should_exit = True
     thread.join()
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    """The explorer with the models of ``stand_ins``."""
+    with served(MODELS) as site:
+        yield site
+
+
+@pytest.fixture
+def bare_site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The explorer without a model, of a package that ships none."""
+    monkeypatch.setattr(pretrained, "names", list)
+    with served([]) as site:
+        yield site

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from regard.explorer import limits
+from regard.explorer import limits, models
 from regard.explorer.app import CHARACTERS, PAGE, VIEWS, WORDS, build_app
 from regard.explorer.guard import POLICY
 from regard.explorer.limits import JSON_BYTES, PHOTO_BYTES, Work
@@ -209,8 +209,8 @@ def test_models_that_are_not_there(app):
     assert refused(ask(app, "POST", "/api/caption?model=capitals", content=b"x"), 404, "diagonal-soft")
     assert refused(ask(app, "POST", "/api/caption", content=b"x"), 400, "'model' is missing")
     bare = build_app(work=Work(), token=TOKEN, port=PORT)
-    assert ask(bare, "GET", "/api/models").json() == {"models": []}
-    assert refused(ask(bare, "POST", "/api/translate", json=SENTENCE), 404, "no model to translate is loaded")
+    assert ask(bare, "GET", "/api/models").json()["models"] == []
+    assert refused(ask(bare, "POST", "/api/translate", json=SENTENCE), 404, "No model to translate", "regard serve")
 
 
 def bomb():
@@ -337,3 +337,32 @@ def test_a_failure_is_said_without_its_traceback():
     assert refused(answer, 500, "its terminal says more")
     assert "secret" not in answer.text
     assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_where_a_task_has_no_model_the_way_to_one_is_told(monkeypatch):
+    captioner = next(model for model in MODELS if model.card.task == "caption")
+    app = build_app([captioner], work=Work(), token=TOKEN, port=PORT)
+    monkeypatch.setattr(models.pretrained, "names", list)
+    advice = ask(app, "GET", "/api/models").json()["advice"]
+    assert list(advice) == ["translate"]
+    assert "`regard init translate > run.toml`" in advice["translate"]
+    shipped = next(model for model in MODELS if model.card.task == "translate")
+    monkeypatch.setattr(models, "find_models", lambda _: [captioner, shipped])
+    assert "`regard serve capitals`" in ask(app, "GET", "/api/models").json()["advice"]["translate"]
+
+
+def test_work_that_ends_drops_what_waits_and_knows_what_is_under_way():
+    work, gate = Work(), threading.Event()
+    assert Work().end()
+
+    async def ended():
+        sent = [asyncio.create_task(work.do(wait)) for wait in (gate.wait, gate.wait)]
+        await asyncio.sleep(0.05)
+        idle = work.end()
+        answers = await asyncio.gather(*sent, work.do(gate.wait), return_exceptions=True)
+        return idle, [(answer.status, answer.why) for answer in answers]
+
+    idle, answers = elsewhere(ended())
+    assert not idle
+    assert answers == [(503, "the server is ending")] * 3
+    gate.set()

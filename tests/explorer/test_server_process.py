@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -22,9 +24,8 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/\?token=([\w-]{32})\n")
 
 
 @contextlib.contextmanager
-def serving(*arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
     """The process, its port and its token."""
-    command = [sys.executable, "-m", "regard", "serve", *arguments, "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         found = ADDRESS.fullmatch(process.stdout.readline())
@@ -33,6 +34,13 @@ def serving(*arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[s
     finally:
         process.kill()
         process.communicate()
+
+
+@contextlib.contextmanager
+def serving(*arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """``regard serve`` as a person starts it."""
+    with started([sys.executable, "-m", "regard", "serve", *arguments, "--port", str(port)]) as process:
+        yield process
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -50,7 +58,9 @@ def test_prints_its_address_takes_the_token_and_ends_with_ctrl_c():
         answer = httpx.get(f"{address}/api/models", headers={"X-Regard-Token": token})
         assert isinstance(answer.json()["models"], list)
         assert "server" not in answer.headers
-        assert ended(process) == (0, "", "")
+        code, said, told = ended(process)
+        assert (code, said) == (0, "")
+        assert "Traceback" not in told
 
 
 def test_a_port_that_is_taken_is_left_alone():
@@ -59,7 +69,9 @@ def test_a_port_that_is_taken_is_left_alone():
         with serving(port=taken) as (process, port, _):
             assert port != taken
             assert httpx.get(f"http://127.0.0.1:{port}/map.js").status_code == 200
-            assert ended(process) == (0, "", f"port {taken} is taken; taking a free one\n")
+            code, said, told = ended(process)
+            assert (code, said) == (0, "")
+            assert told.startswith(f"port {taken} is taken; taking a free one\n")
 
 
 def test_listens_on_loopback_alone():
@@ -120,3 +132,73 @@ def test_a_port_that_cannot_be():
     failed = subprocess.run(command, capture_output=True, text=True)
     assert failed.returncode != 0
     assert "65535" in failed.stdout + failed.stderr
+
+
+SLEEPER = """
+import time
+from regard.cli.serve import serve
+from regard.explorer import server
+from regard.explorer.models import Card
+
+class Sleeper:
+    card = Card("sleeper", "translate", "dot", "")
+
+    def load(self):
+        time.sleep({load})
+
+    def answer(self, given, beam):
+        print("at it", flush=True)
+        time.sleep(30)
+
+server.find_models = lambda names: [Sleeper()]
+serve(port=0)
+"""
+
+
+@contextlib.contextmanager
+def sleeping(load: float = 0) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """The command with a model that takes half a minute for an answer."""
+    with started([sys.executable, "-c", SLEEPER.format(load=load)]) as process:
+        yield process
+
+
+def ended_in_time(process: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C; what is said on stderr. A second is what is promised, the rest is for a busy machine."""
+    pressed = time.monotonic()
+    code, _, told = ended(process)
+    assert code == 0
+    assert time.monotonic() - pressed < 2.5
+    return told
+
+
+def test_ctrl_c_ends_at_once_whatever_is_computed_and_tells_who_waits():
+    with sleeping() as (process, port, token), ThreadPoolExecutor(1) as pool:
+        asked = {"json": {"model": "sleeper", "text": "a"}, "headers": {"X-Regard-Token": token}, "timeout": 60}
+        waiting = pool.submit(httpx.post, f"http://127.0.0.1:{port}/api/translate", **asked)
+        assert process.stdout.readline() == "at it\n"
+        assert ended_in_time(process) == "loading sleeper …\nloaded sleeper\n"
+        assert waiting.result().status_code == 503
+        assert waiting.result().json() == {"error": "the server is ending"}
+
+
+def test_ctrl_c_ends_at_once_while_a_model_is_loaded():
+    with sleeping(load=30) as (process, port, _):
+        assert httpx.get(f"http://127.0.0.1:{port}/map.js").status_code == 200
+        assert ended_in_time(process) == "loading sleeper …\n"
+
+
+def test_ctrl_c_ends_at_once_whatever_is_still_to_arrive():
+    with sleeping() as (process, port, token), socket.create_connection(("127.0.0.1", port)) as slow:
+        head = f"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Regard-Token: {token}\r\n"
+        slow.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert httpx.get(f"http://127.0.0.1:{port}/map.js").status_code == 200
+        assert "Traceback" not in ended_in_time(process)
+
+
+def test_without_a_model_it_serves_and_says_in_one_line_how_to_get_one():
+    code = "from regard import pretrained; pretrained.names = list; from regard.cli.serve import serve; serve(port=0)"
+    with started([sys.executable, "-c", code]) as (process, port, token):
+        answer = httpx.get(f"http://127.0.0.1:{port}/api/models", headers={"X-Regard-Token": token})
+        assert answer.json()["models"] == []
+        assert ended(process) == (0, "", f"{answer.json()['advice']['translate']}\n")
+    assert "`regard train run.toml`, then `regard serve runs/translate`" in answer.json()["advice"]["translate"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -20,4 +22,7 @@ def serve(*models: str, port: Annotated[int, Parameter(validator=Number(gte=0, l
     """
     from regard.explorer.server import serve as run
 
-    run(models, port=port)
+    if not run(models, port=port):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # what is still computed cannot be stopped, and Python would wait for its thread

@@ -28,7 +28,7 @@ from regard.explorer.limits import (
     read_body,
     read_object,
 )
-from regard.explorer.models import Model
+from regard.explorer.models import TASKS, Model, advice
 
 PAGE = Path(__file__).parent / "page"
 VIEWS = ("/", "/steps", "/translate", "/caption", "/kinds")
@@ -57,14 +57,12 @@ class Api:
 
     def __init__(self, models: Sequence[Model], work: Work) -> None:
         self.cards = [model.card for model in models]
-        self.by_task = {
-            task: {model.card.name: model for model in models if model.card.task == task}
-            for task in ("translate", "caption")
-        }
+        self.by_task = {task: {model.card.name: model for model in models if model.card.task == task} for task in TASKS}
         self.work = work
 
     async def models(self, _: Request) -> JSONResponse:
-        return JSONResponse({"models": [card.to_json() for card in self.cards]})
+        missing = {task: advice(task) for task, models in self.by_task.items() if not models}
+        return JSONResponse({"models": [card.to_json() for card in self.cards], "advice": missing})
 
     async def translate(self, request: Request) -> JSONResponse:
         given = await read_object(request)
@@ -95,7 +93,7 @@ class Api:
     def _model(self, task: str, name: str) -> Model:
         models = self.by_task[task]
         if not models:
-            raise Refused(404, f"no model to {task} is loaded; start the server with one: regard serve RUN_DIRECTORY")
+            raise Refused(404, advice(task))
         try:
             return choose("model", name[:200], models)
         except UnknownName as error:

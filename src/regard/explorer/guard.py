@@ -8,6 +8,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from regard.explorer.limits import REQUESTS
+
 TOKEN_HEADER = "X-Regard-Token"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -40,13 +42,18 @@ class Guard:
         self.app, self.token = app, token.encode()
         names = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
         self.hosts = names + (["127.0.0.1", "localhost"] if port == 80 else [])
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             answer = self._refuses(scope) or self.app
-            await answer(scope, receive, _with_headers(send, api=_is_api(scope)))
+            self._under_way += 1
+            try:
+                await answer(scope, receive, _with_headers(send, api=_is_api(scope)))
+            finally:
+                self._under_way -= 1
         else:
             await send({"type": "websocket.close", "code": 1008})
 
@@ -57,12 +64,16 @@ class Guard:
             return refusal(403, f"this server answers to {self.hosts[0]}; the request names the host {hosts}")
         if any(origin.lower() not in [f"http://{host}" for host in self.hosts] for origin in origins):
             return refusal(403, f"requests may come from the server's own page only; this one comes from {origins}")
+        if self._under_way >= REQUESTS:
+            return refusal(503, f"busy: {REQUESTS} requests are under way already; try again in a moment")
         if "\0" in scope["path"]:  # no file has such a name, and asking the system for it is an error
             return refusal(404, "there is nothing of that name")
         if _is_api(scope):
             given = headers.get(TOKEN_HEADER, "").encode("utf-8", "surrogateescape")
             if not hmac.compare_digest(given, self.token):
-                return refusal(401, f"{TOKEN_HEADER} is missing or wrong; open the address that `regard serve` printed")
+                return refusal(
+                    401, f"the token ({TOKEN_HEADER}) is missing or wrong; open the address that `regard serve` printed"
+                )
         return None
 
 

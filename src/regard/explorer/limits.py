@@ -22,6 +22,9 @@ PHOTO_PIXELS = 40_000_000
 BODY_SECONDS = 30.0
 WORK_SECONDS = 60.0
 WAITING = 16
+REQUESTS = 64
+IDLE_SECONDS = 5
+ENDING = "the server is ending"
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not a failure
@@ -120,22 +123,41 @@ class Work:
         self.waiting, self.seconds = waiting, seconds
         self._places = threading.BoundedSemaphore(waiting + 1)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="regard")
+        self._begun: list[Future[Any]] = []
+        self._awaited: set[asyncio.Future[Any]] = set()
+        self._ended = False
 
     def begin(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Do it as soon as nothing else is under way, however many wait."""
-        return self._pool.submit(function, *arguments)
+        future = self._pool.submit(function, *arguments)
+        self._begun = [*(before for before in self._begun if not before.done()), future]
+        return future
 
     async def do(self, function: Callable[..., T], *arguments: Any) -> T:
-        """The function's result, or a refusal when too many wait or it takes too long."""
+        """The function's result, or a refusal when too many wait, it takes too long, or the server ends."""
+        if self._ended:
+            raise Refused(503, ENDING)
         if not self._places.acquire(blocking=False):
             raise Refused(503, f"busy: {self.waiting} requests wait already; try again in a moment")
         future = self.begin(function, *arguments)
         future.add_done_callback(lambda _: self._places.release())  # a thread cannot be stopped: it keeps its place
+        answer = asyncio.wrap_future(future)
+        self._awaited.add(answer)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
+            return await asyncio.wait_for(answer, self.seconds)
         except TimeoutError:
             raise Refused(503, f"this took longer than {self.seconds:.0f} seconds; try something shorter") from None
+        except asyncio.CancelledError:
+            if not self._ended:
+                raise
+            raise Refused(503, ENDING) from None
+        finally:
+            self._awaited.discard(answer)
 
-    def end(self) -> None:
-        """Drop what waits; what is under way ends by itself."""
+    def end(self) -> bool:
+        """Drop what waits, and tell those it was for; whether nothing is under way any more."""
+        self._ended = True
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for answer in [*self._awaited]:
+            answer.cancel()
+        return all(future.done() for future in self._begun)

@@ -15,6 +15,7 @@ from regard.show.data import photo_data, watched_data
 from regard.training.config import load_config
 
 WARM_UP = "one two three four five six seven eight."
+TASKS = ("translate", "caption")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,17 @@ class Model(Protocol):
 def find_models(names: Sequence[str]) -> list[Model]:
     """The models of these names or run directories; those that ship with the package when there are none."""
     return [_model(name) for name in dict.fromkeys(names or pretrained.names())]
+
+
+def advice(task: str) -> str:
+    """How to get a model where none of a task is loaded, in one line; commands stand in backticks."""
+    shipped = [model.card.name for model in find_models(()) if model.card.task == task]
+    if shipped:
+        return f"No model to {task} is loaded; start with the one that ships with regard: `regard serve {shipped[0]}`."
+    return (
+        f"No model to {task} is loaded; train one with `regard init {task} > run.toml` and `regard train run.toml`, "
+        f"then `regard serve runs/{task}`."
+    )
 
 
 def _model(name: str) -> Model:

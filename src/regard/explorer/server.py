@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import secrets
 import socket
 import sys
@@ -14,41 +15,62 @@ from starlette.types import ASGIApp
 
 from regard.errors import InputError
 from regard.explorer.app import build_app
-from regard.explorer.limits import Work
-from regard.explorer.models import Model, find_models
+from regard.explorer.connection import Connection
+from regard.explorer.limits import IDLE_SECONDS, Work
+from regard.explorer.models import Model, advice, find_models
 
 HOST = "127.0.0.1"
-CONNECTIONS = 64
 
 
-def serve(names: Sequence[str] = (), *, port: int) -> None:
-    """Serve until Ctrl-C: the address goes to stdout at once, the models are loaded meanwhile."""
+def serve(names: Sequence[str] = (), *, port: int) -> bool:
+    """Serve until Ctrl-C: the address goes to stdout at once, the models are loaded meanwhile.
+
+    Gives whether nothing is computed any more.
+    """
     models = find_models(names)
     work = Work()
     with bind(port) as bound:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-        server = uvicorn.Server(_settings(build_app(models, work=work, token=token, port=port)))
+        server = Server(settings(build_app(models, work=work, token=token, port=port)), work)
         sys.stdout.write(f"http://{HOST}:{port}/?token={token}\n")
         sys.stdout.flush()
+        if not models:
+            sys.stderr.write(f"{advice('translate')}\n")
         loading = work.begin(_load, models, server)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again once all is shut
             server.run(sockets=[bound])
-        work.end()
+        idle = work.end()
     if loading.done() and not loading.cancelled():
         loading.result()  # a model that could not be loaded ends the server, and is said here
+    return idle
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
+def settings(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves the application: requests are counted by the guard, idle connections closed."""
     return uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=2,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=1,
     )
+
+
+class Server(uvicorn.Server):
+    """Ends at once: those who wait for an answer are told, and what is cut off is not reported as a failure."""
+
+    def __init__(self, config: uvicorn.Config, work: Work) -> None:
+        super().__init__(config)
+        self.work = work
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.work.end()
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def _load(models: Sequence[Model], server: uvicorn.Server) -> None:

@@ -1,0 +1,120 @@
+"""Connections that ask nothing: they are closed, and keep nobody out."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+
+from regard.explorer import connection, guard
+from tests.explorer.conftest import TOKEN, served
+from tests.explorer.stand_ins import MODELS, Capitals
+
+SOON = 0.3
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """A server that waits for a request a third of a second."""
+    monkeypatch.setattr(connection, "IDLE_SECONDS", SOON)
+    with served(MODELS, timeout_keep_alive=SOON) as site:
+        yield site
+
+
+def connected(site):
+    return socket.create_connection(("127.0.0.1", site.port), timeout=10)
+
+
+def head(site):
+    return f"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n\r\n".encode()
+
+
+def until_closed(open_socket):
+    """All that the server still says, and how long it took to close."""
+    start, said = time.monotonic(), b""
+    while part := open_socket.recv(1 << 16):
+        said += part
+    return said, time.monotonic() - start
+
+
+def test_many_idle_connections_keep_nobody_out(site):
+    with contextlib.ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(connected(site))
+        answer = httpx.get(f"{site.origin}/api/models", headers={"X-Regard-Token": TOKEN})
+        assert answer.status_code == 200
+
+
+def test_a_connection_that_asks_nothing_is_closed(hasty):
+    with connected(hasty) as silent:
+        said, waited = until_closed(silent)
+    assert said == b""
+    assert waited > SOON / 2
+
+
+def dripped(open_socket, data):
+    """Send a byte now and then; whether the server closed meanwhile."""
+    open_socket.settimeout(SOON / 5)
+    for byte in data:
+        try:
+            open_socket.sendall(bytes([byte]))
+            if open_socket.recv(1) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:  # closed, and the last byte came too late
+            return True
+    return False
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["first", "second"])
+def test_a_request_that_comes_too_slowly_is_not_waited_for(hasty, before):
+    with connected(hasty) as slow:
+        if before:
+            slow.sendall(head(hasty))
+            said = b""
+            while b"</svg>" not in said:
+                said += slow.recv(1 << 16)
+        assert dripped(slow, b"GET /map.js HTTP/1.1\r\nX-Long: " + b"x" * 60)
+
+
+def test_between_two_requests_a_connection_is_closed(hasty):
+    with connected(hasty) as kept:
+        kept.sendall(head(hasty))
+        said, _ = until_closed(kept)
+    assert said.startswith(b"HTTP/1.1 200")
+
+
+class Slow(Capitals):
+    """A translator that takes longer than a connection may be idle."""
+
+    def answer(self, given, beam):
+        time.sleep(3 * SOON)
+        return super().answer(given, beam)
+
+
+def test_a_connection_that_waits_for_its_answer_stays(monkeypatch):
+    monkeypatch.setattr(connection, "IDLE_SECONDS", SOON)
+    with served([Slow("slow", "dot")], timeout_keep_alive=SOON) as site:
+        headers = {"X-Regard-Token": TOKEN}
+        answer = httpx.post(f"{site.origin}/api/translate", json={"model": "slow", "text": "a b"}, headers=headers)
+    assert answer.json()["translation"]["text"] == "B A"
+
+
+def test_requests_under_way_are_limited(monkeypatch):
+    monkeypatch.setattr(guard, "REQUESTS", 1)
+    model, headers = Slow("slow", "dot"), {"X-Regard-Token": TOKEN}
+    begun = threading.Event()
+    monkeypatch.setattr(model, "answer", lambda *_: begun.set() or time.sleep(3 * SOON) or {})
+    with served([model]) as site:
+        asked = {"url": f"{site.origin}/api/translate", "json": {"model": "slow", "text": "a"}, "headers": headers}
+        first = threading.Thread(target=httpx.post, kwargs=asked)
+        first.start()
+        assert begun.wait(10)
+        answer = httpx.get(f"{site.origin}/map.js")
+        first.join()
+        assert answer.status_code == 503
+        assert answer.json() == {"error": "busy: 1 requests are under way already; try again in a moment"}
+        assert httpx.get(f"{site.origin}/map.js").status_code == 200

@@ -94,3 +94,19 @@ def test_a_large_photograph_is_sent_smaller(page, site):
     page.locator(".rg-photo").nth(1).wait_for()
     sizes = page.evaluate("Promise.all(window.sent).then((sent) => sent.map(({width, height}) => [width, height]))")
     assert sizes == [[1600, 600], [1600, 600]]
+
+
+def test_a_photograph_may_be_dropped_anywhere(page, site):
+    page.goto(site.address("/caption"))
+    page.get_by_text("Drop a photograph here").wait_for()
+    left = page.evaluate(
+        """async (bytes) => {
+          const given = new DataTransfer();
+          given.items.add(new File([new Uint8Array(bytes)], "p.png", { type: "image/png" }));
+          const dropped = new DragEvent("drop", { dataTransfer: given, bubbles: true, cancelable: true });
+          return document.querySelector("header").dispatchEvent(dropped);
+        }""",
+        list(photograph()),
+    )
+    assert not left, "the browser would have left the page for the file"
+    page.locator(".rg-photo").first.wait_for()

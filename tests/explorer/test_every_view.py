@@ -1,11 +1,15 @@
 """What holds on every view: something to see, in light and dark and on a phone; names, contrast, addresses, files."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
+from regard.show.colours import colours_of
 from tests.explorer.seeing import colours, faults, photograph
 
 VIEWS = {
@@ -39,15 +43,37 @@ def test_names_contrast_and_width_in_light_dark_and_on_a_phone(page, site, view)
         assert colours(page.screenshot()) >= 5
 
 
-def test_the_empty_caption_view_and_the_missing_models_are_fit_to_be_seen(page, site):
+def test_the_empty_caption_view_is_fit_to_be_seen(page, site):
     page.goto(site.address("/caption"))
     page.get_by_text("Drop a photograph here").wait_for()
     assert faults(page) == []
-    page.route("**/api/models", lambda route: route.fulfill(json={"models": []}))
+
+
+def test_without_a_model_it_opens_on_steps_and_says_how_to_get_one(page, bare_site):
+    page.goto(bare_site.address("/"))
+    page.get_by_role("heading", name="Steps", exact=True).wait_for()
+    line = page.locator(".lead .rg-note")
+    line.wait_for()
+    said = "No model to translate is loaded; train one with regard init translate > run.toml and regard train run.toml"
+    assert line.inner_text() == f"{said}, then regard serve runs/translate."
+    assert page.locator("[data-table='weights'] td.rg-cell").first.inner_text() == "0.1192"
     for task in ("translate", "caption"):
-        page.goto(site.address(f"/{task}"))
+        page.get_by_role("navigation").get_by_role("link", name=task.capitalize()).click()
         page.get_by_role("heading", name=f"No model to {task} with").wait_for()
-        assert faults(page) == []
+        assert page.locator(".notice code").last.inner_text() == f"regard serve runs/{task}"
+        for width in (1280, 375):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert faults(page) == []
+    page.get_by_role("link", name="Kinds").last.click()
+    page.get_by_text("With two translators the same sentence stands here").wait_for()
+    assert faults(page) == []
+
+
+def test_with_models_nothing_is_said_of_missing_ones(page, site):
+    with page.expect_response("**/api/models"):
+        page.goto(site.address("/steps"))
+    page.locator(".computed .rg-cell").first.wait_for()
+    assert page.locator(".lead .rg-note").count() == 0
 
 
 def test_the_switch_goes_from_the_system_s_colours_to_light_to_dark(page, site):
@@ -73,6 +99,90 @@ def test_the_token_leaves_the_address_and_stays_with_the_page(page, site):
     page.get_by_role("navigation").get_by_role("link", name="Kinds").click()
     page.locator(".kind-map .rg-map").first.wait_for()
     assert "token" not in page.url
+
+
+def test_a_link_opens_in_a_new_tab(page, site):
+    page.goto(site.address("/translate?text=one+two"))
+    page.locator(".answer").first.wait_for()
+    link = page.url
+    assert "token" not in link
+    other = page.context.new_page()
+    other.goto(link)
+    assert other.locator(".answer").first.inner_text() == "TWO ONE"
+    with page.context.expect_page() as opened:
+        page.get_by_role("navigation").get_by_role("link", name="Translate").click(modifiers=["ControlOrMeta"])
+    opened.value.locator(".answer").first.wait_for()
+    assert page.context.cookies() == []  # no request of another page may carry the token by itself
+
+
+def test_the_token_is_not_known_to_another_server_of_this_machine(page, site, bare_site):
+    page.goto(site.address("/steps"))
+    page.locator(".rg-cell").first.wait_for()
+    page.goto(f"{bare_site.origin}/steps")
+    page.locator(".rg-cell").first.wait_for()
+    assert page.evaluate("({...localStorage})") == {}
+    page.locator(".lead .rg-note").wait_for()
+    assert "open the address that regard serve printed" in page.locator(".lead .rg-note").inner_text()
+    page.wrong.clear()  # the browser itself reports the 401
+
+
+def test_a_browser_that_keeps_nothing_still_shows_everything(page, site):
+    page.add_init_script("""
+      for (const store of ["localStorage", "sessionStorage"])
+        Object.defineProperty(window, store, { get() { throw new DOMException("no", "SecurityError"); } });
+    """)
+    page.goto(site.address("/translate?text=one+two"))
+    page.locator(".answer").first.wait_for()
+    page.locator("#theme").click()
+    page.get_by_role("navigation").get_by_role("link", name="Caption").click()
+    page.get_by_text("Drop a photograph here").wait_for()
+
+
+def test_the_skip_link_goes_to_the_content_and_leaves_the_address(page, site):
+    page.goto(site.address("/steps?rung=many"))
+    page.locator(".rg-cell").first.wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "view"
+    assert page.url.endswith("/steps?rung=many")
+
+
+@pytest.mark.parametrize("path", ["/steps?rung=many", "/kinds"])
+def test_a_control_keeps_the_focus_while_it_is_used(page, site, path):
+    page.goto(site.address(path))
+    fewer = page.get_by_role("button", name="Keys: one fewer")
+    count = int(fewer.locator("+ output").inner_text())
+    fewer.focus()
+    for _ in range(count - 1):
+        page.keyboard.press("Enter")
+    assert fewer.locator("+ output").inner_text() == "1"
+    assert page.evaluate("document.activeElement.ariaLabel") == "Keys: one more"
+
+
+def test_a_rung_keeps_the_focus_when_it_is_chosen(page, site):
+    page.goto(site.address("/steps"))
+    page.get_by_role("button", name="Self-attention").focus()
+    page.keyboard.press("Enter")
+    page.locator("[data-table='context_all']").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Self-attention"
+
+
+def test_one_scale_on_the_page_and_in_the_figures(page, site):
+    def shown(where):
+        colour = page.locator(where).evaluate("(element) => getComputedStyle(element).backgroundColor")
+        return [int(part) for part in re.findall(r"\d+", colour)]
+
+    page.goto(site.address("/steps?query=-5,1,20"))
+    page.locator("[data-table='query'] td.rg-cell").first.wait_for()
+    for cell, shade in ((1, -0.25), (2, 0.05), (3, 1.0)):
+        found = shown(f"[data-table='query'] tbody td:nth-of-type({cell})")
+        assert_allclose(found, 255 * colours_of(np.array(shade)), atol=1.5)
+    page.goto(site.address("/translate?text=one+two+three"))
+    canvas = page.locator(".rg-map canvas")
+    canvas.wait_for()
+    pixel = "(canvas) => [...canvas.getContext('2d').getImageData(canvas.width - 5, 5, 1, 1).data.slice(0, 3)]"
+    most = np.exp(4) / (np.exp(4) + 2)  # the first word written looks at the last
+    assert_allclose(canvas.evaluate(pixel), 255 * colours_of(most), atol=1.5)
 
 
 def test_every_view_is_reached_by_keyboard_from_the_top(page, site):

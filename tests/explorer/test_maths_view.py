@@ -1,15 +1,20 @@
 """The page's own maths against the package's, number by number, in a real browser."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import regard
 from regard import scores
+from regard.explorer.app import PAGE
 from regard.local import attend_local
 from regard.normalizers import NORMALIZERS
 from regard.positions import sinusoidal
-from regard.show.cells import shades, short
+from regard.show.cells import share, short
+from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
+from regard.show.maps import scale_top
 
 RANDOM = np.random.default_rng(7)
 QUERY, KEY = RANDOM.normal(size=(3, 5)), RANDOM.normal(size=(7, 5))
@@ -86,24 +91,40 @@ def test_numbers_are_written_as_in_the_figures(run):
     assert run("numbers.js", "x.map(m.short)", numbers) == [short(number) for number in numbers]
 
 
-def test_shades_and_colours_are_those_of_the_figures(run):
-    import matplotlib
+def test_the_scale_is_the_one_of_the_figures(run):
+    wanted = " ".join(hexadecimal(colour)[1:] for colour in colours_of(np.linspace(-1, 1, 65)))
+    scale = re.search(r'const SCALE =\s+"([^;]+)";', (PAGE / "colours.js").read_text("utf-8"))[1]
+    assert re.sub(r'" \+\s+"', "", scale) == wanted
+    places = [*np.linspace(-1.2, 1.2, 97).tolist(), None]
+    figures = colours_of(np.array(places, dtype=float))
+    assert_allclose(run("colours.js", "x.map(m.colourOf)", places), figures * 255, atol=1.5)
 
-    table = [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0]]
-    assert_allclose(run("numbers.js", "m.shades(x)", table), shades(np.array(table)), rtol=1e-12)
-    places = np.linspace(0, 1, 33)
-    expected = matplotlib.colormaps["cividis"](np.round(places * 255).astype(int))[:, :3] * 255
-    assert_allclose(run("cividis.js", "x.map(m.cividis)", places.tolist()), expected, atol=1.5)
+
+def test_shades_are_those_of_the_figures(run):
+    for table in ([[3.0, -12.0, 45.0], [59.0, 2.0, None]], [[0.0, 0.0, 0.0]]):
+        found = run("colours.js", "m.signedShades(x).map((row) => row.map((y) => (y === y ? y : null)))", table)
+        assert_allclose(np.array(found, float), signed_shades(np.array(table, float)), rtol=1e-12)
+    tops = [0.0, 0.8, 1.0, 0.5, 0.499, 0.31, 0.3, 0.04, 0.0123, 1.7]
+    found = run("colours.js", "x.map((top) => m.scaleTop([[0, top], [null, top / 2]]))", tops)
+    assert_allclose(found, [scale_top(np.array([[0, top]])) for top in tops], rtol=1e-12)
 
 
-def test_ink_reads_on_every_colour(run):
-    contrasts = run(
-        "cividis.js",
-        "x.map((shade) => { const light = m.luminance(m.cividis(shade));"
-        " return m.inkOn(m.cividis(shade)) === '#000' ? (light + 0.05) / 0.05 : 1.05 / (light + 0.05); })",
-        np.linspace(0, 1, 101).tolist(),
+def test_weights_are_written_as_in_the_figures(run):
+    weights = [0.0, 0.004, 0.005, 0.015, 0.125, 0.5, 0.994, 0.996, 1.0]
+    assert run("numbers.js", "x.map(m.share)", weights) == [share(weight) for weight in weights]
+
+
+def test_ink_reads_on_every_colour_and_is_that_of_the_figures(run):
+    places = np.linspace(-1, 1, 201)
+    found = run(
+        "colours.js",
+        "x.map((shade) => { const light = m.luminance(m.colourOf(shade)), ink = m.inkOn(m.colourOf(shade));"
+        " return [ink, ink === '#000' ? (light + 0.05) / 0.05 : 1.05 / (light + 0.05)]; })",
+        places.tolist(),
     )
-    assert min(contrasts) >= 4.5
+    assert min(contrast for _, contrast in found) >= 4.5
+    figures = ["#fff" if ink == "white" else "#000" for ink in ink_on(colours_of(places))]
+    assert sum(ink != wanted for (ink, _), wanted in zip(found, figures, strict=True)) <= 2  # where both read alike
 
 
 @pytest.mark.parametrize("text", ["1,2;3", "a,b", "", "1e999", ";", "1,2;NaN,3", ";".join(["1"] * 9)])

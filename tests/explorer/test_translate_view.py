@@ -120,6 +120,37 @@ def test_the_same_sentence_without_attention_stands_beside(translated):
     assert "SLEEPS CAT BLACK THE" in beside.inner_text()
 
 
+def test_the_answer_does_not_wait_for_the_one_without_attention(page, site):
+    held = []
+
+    def hold(route):
+        if route.request.post_data_json["model"] == "capitals-none":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/translate", hold)
+    page.goto(site.address("/translate?model=capitals&text=the+black+cat"))
+    page.locator(".rg-map").wait_for()
+    beside = page.get_by_role("region", name="Without attention")
+    assert beside.locator(".answer").inner_text() == "…"
+    held[0].continue_()
+    beside.get_by_text("CAT BLACK THE").wait_for()
+
+
+def test_a_tap_shows_its_number_and_keeps_its_row(browser, site):
+    context = browser.new_context(viewport={"width": 375, "height": 700}, has_touch=True)
+    page = context.new_page()
+    page.goto(site.address("/translate?model=capitals&text=the+black+cat+sleeps"))
+    canvas = page.locator(".rg-map canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    canvas.tap(position={"x": box["width"] * 7 / 8, "y": box["height"] / 8})
+    assert page.locator(".rg-map .rg-readout").inner_text() == "“SLEEPS” looks at “sleeps”: 0.9479, score 4"
+    assert page.locator(".rg-row[aria-selected=true]").all_inner_texts() == ["SLEEPS"]
+    context.close()
+
+
 def test_a_model_without_attention_says_that_there_is_nothing_to_see(translated):
     page = translated("?model=capitals-none&text=the+cat")
     assert "This model has no attention" in page.get_by_role("region", name="The whole map").inner_text()
@@ -146,6 +177,7 @@ def test_a_sentence_of_any_script_and_length_fits(translated):
 
 def test_without_the_token_the_page_says_what_to_open(page, site):
     page.goto(f"{site.origin}/translate")
-    page.get_by_text("open the address that `regard serve` printed").wait_for()
+    page.get_by_role("heading", name="The server has not answered").wait_for()
+    assert "open the address that regard serve printed" in page.locator(".notice").inner_text()
     assert page.get_by_role("link", name="Steps").count() == 2
     page.wrong.clear()  # the browser itself reports the 401

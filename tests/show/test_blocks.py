@@ -67,8 +67,8 @@ def test_right_to_left_words_are_numbered_and_listed_where_they_would_stand_upri
 
 def test_colour_shows_the_weight_and_no_color_does_without(monkeypatch):
     strong, weak = (printed([[weight, 1 - weight]], ["a"], ["b", "c"], **COLOURED) for weight in (1.0, 0.5))
-    assert "\x1b[38;2;0;0;0;48;2;246;249;251m" in strong
-    assert "\x1b[38;2;0;0;0;48;2;246;249;251m" not in weak
+    assert "\x1b[38;2;255;255;255;48;2;15;40;110m" in strong
+    assert "\x1b[38;2;255;255;255;48;2;15;40;110m" not in weak
     monkeypatch.setenv("NO_COLOR", "1")
     quiet = printed([[1.0, 0.0]], ["a"], ["b", "c"], force_terminal=True, color_system="truecolor")
     assert "48;2" not in quiet

@@ -6,6 +6,7 @@ from rich.console import Console
 
 import regard
 from regard import worked
+from regard.show.colours import colours_of
 from regard.show.terminal import print_steps
 
 
@@ -39,3 +40,13 @@ def test_a_translation_and_an_alignment_show_their_maps(capsys):
     assert capsys.readouterr().out.splitlines()[-1].split() == ["x", ".75", ".25"]
     with pytest.raises(ValueError, match="this model has no attention"):
         regard.Translation("a", "x", ["a"], ["x"], None, 0.0, 0.0, True).show()
+
+
+def test_numbers_have_the_colours_of_the_figures():
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system="truecolor", no_color=False)
+    numbers = np.array([3.0, 0.0, -3.0, np.nan])
+    print_steps([regard.Step("mixed", "", numbers)], console)
+    for colour in colours_of(np.array([1.0, 0.0, -1.0, np.nan])):
+        red, green, blue = np.round(255 * colour).astype(int)
+        assert f"48;2;{red};{green};{blue}m" in file.getvalue()

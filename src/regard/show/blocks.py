@@ -23,12 +23,12 @@ _TALLEST = 14  # lines of upright words
 
 
 def ink_and_colour(shade: float) -> str:
-    """The style of a cell whose number is at ``shade`` between 0 and 1: the figures' scale, bright for much.
+    """The style of a cell whose number is at ``shade`` between -1 and 1: the figures' scale, deep for much.
 
     >>> ink_and_colour(0.0), ink_and_colour(1.0)
-    ('#ffffff on #0f286e', '#000000 on #f6f9fb')
+    ('#000000 on #f6f9fb', '#ffffff on #0f286e')
     """
-    colour = colours_of(np.array(1 - shade))
+    colour = colours_of(np.array(shade))
     ink = "#ffffff" if ink_on(colour) == "white" else "#000000"
     return f"{ink} on {hexadecimal(colour)}"
 
@@ -83,7 +83,7 @@ class _Paint:
         shade = weight / self.top if np.isfinite(weight) else 0.0
         number = share(weight).center(width) if width >= _NUMBER else ""
         if self.coloured:
-            return number or " " * width, ink_and_colour(shade)
+            return number or " " * width, ink_and_colour(weight / self.top)
         if number:
             return number, ""
         levels = _DIGITS if self.ascii_only else _SHADES

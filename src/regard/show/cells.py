@@ -70,13 +70,3 @@ def share(weight: float) -> str:
     if hundredths == "1.00":
         return "1"
     return f"{'-' if weight < 0 else ''}.{hundredths[-2:]}" if abs(weight) < 0.995 else hundredths
-
-
-def shades(table: np.ndarray) -> np.ndarray:
-    """Each number's place between the smallest and the largest, 0 to 1; what is not finite is 0."""
-    finite = np.where(np.isfinite(table), table, np.nan)
-    if np.isnan(finite).all():
-        return np.zeros_like(table)
-    low, high = np.nanmin(finite), np.nanmax(finite)
-    shade = (finite - low) / (high - low) if high > low else np.full_like(finite, 0.5)
-    return np.nan_to_num(shade, nan=0.0)

@@ -1,4 +1,7 @@
-"""One scale for every figure: 0 is nearly white, larger is deeper; blue above 0, orange below.
+"""One scale for every picture: 0 is nearly white, larger is deeper; blue above 0, orange below.
+
+Figures, notebooks and terminals take it from here; the page has the same colours in ``page/colours.js``, which a test
+compares with these.
 
 Each side is a curve through OKLab, walked at an even pace, so equal steps of the number are equal steps to the eye; its
 lightness falls all the way, so it reads the same with any colour vision, and in grey print.
@@ -44,10 +47,10 @@ def colours_of(shades: NDArray[np.float64]) -> Colours:
 
 
 def ink_on(colours: Colours) -> NDArray[np.str_]:
-    """White on the deeper colours and black on the others, each with a contrast of 4 to 1 or more."""
+    """White or black, whichever reads better on each colour: a contrast of 4.5 to 1 or more."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
-    return np.where(luminance < 0.2, "white", "black")
+    return np.where((luminance + 0.05) ** 2 < 1.05 * 0.05, "white", "black")
 
 
 def hexadecimal(colour: Colours) -> str:

@@ -13,6 +13,7 @@ from regard.show.cells import short
 from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
 from regard.show.data import Data, data_url, parts_of
 from regard.show.html import bundle
+from regard.show.maps import scale_top
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -101,22 +102,21 @@ def _photo(part: Data, photo: Image) -> str:
 
 
 def _lit(photo: Image, grid: Sequence[Sequence[float]]) -> Image:
-    """The photograph, darkened where the model did not look."""
+    """The photograph, darkened where the model did not look, as in the figures."""
     from PIL import Image
+
+    from regard.show.photos import lit, smooth_light
 
     small = photo.convert("RGB")
     small.thumbnail((THUMBNAIL, THUMBNAIL))
-    weights = np.asarray(grid, dtype=float)
-    light = np.uint8(255 * (0.2 + 0.8 * weights / (weights.max() or 1.0)))
-    veil = Image.fromarray(light).resize(small.size, Image.Resampling.BICUBIC)
-    return Image.composite(small, Image.new("RGB", small.size), veil)
+    return Image.fromarray(lit(small, smooth_light(np.asarray(grid), small.size)))
 
 
 def _table(
     values: Sequence[Sequence[float | str | None]], rows: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> str:
     table = np.array(values, dtype=float)  # None becomes NaN, "-Infinity" infinite
-    colours = colours_of(table if rows else signed_shades(table))  # a map's scale goes from 0 to 1, whatever is in it
+    colours = colours_of(table / scale_top(table) if rows else signed_shades(table))  # names of rows make it a map
     inks = ink_on(colours)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns[:MOST])
     body = []

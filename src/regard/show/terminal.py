@@ -12,7 +12,8 @@ from rich.text import Text
 
 from regard.scores import Step
 from regard.show.blocks import TerminalMap, ink_and_colour
-from regard.show.cells import as_table, one_by_one, shades, short
+from regard.show.cells import as_table, one_by_one, short
+from regard.show.colours import signed_shades
 
 __all__ = ["TerminalMap", "print_steps", "table_of"]
 
@@ -23,7 +24,7 @@ def print_steps(steps: Iterable[Step], console: Console) -> None:
         heading = Text.assemble((step.name, "bold"), "  ", (step.formula, "dim"))
         numbers = as_table(step.value, step.name)
         parts = list(_parts(numbers, console.width - 2))
-        shade = shades(numbers)
+        shade = signed_shades(numbers)
         console.print(heading)
         for part in parts:
             place = Text(f"  columns {part.start + 1} to {min(part.stop, numbers.shape[1])}", style="dim")
@@ -35,7 +36,7 @@ def print_steps(steps: Iterable[Step], console: Console) -> None:
 def table_of(step: Step) -> Table:
     """The numbers of one step, each on a colour for its size."""
     numbers = as_table(step.value, step.name)
-    return _table(numbers, shades(numbers))
+    return _table(numbers, signed_shades(numbers))
 
 
 def _table(numbers: np.ndarray, shade: np.ndarray) -> Table:

@@ -1,18 +1,23 @@
 // Where the page is: the view is the path, what it shows is the query. The token never stays in the address.
 
+import { recall, remember } from "./memory.js";
+
 const TOKEN = "regard-token";
 export const VIEWS = ["steps", "translate", "caption", "kinds"];
 
-/** Keep the token that `regard serve` put into the address, and take it out of what people copy. */
+/**
+ * Keep the token that `regard serve` put into the address, and take it out of what people copy. Tabs of the same
+ * address (host and port) share it, so that a view's link opens in any of them; no request carries it by itself.
+ */
 export function keepToken() {
   const params = new URLSearchParams(location.search);
   if (!params.has("token")) return;
-  sessionStorage.setItem(TOKEN, params.get("token"));
+  remember(TOKEN, params.get("token"));
   params.delete("token");
   history.replaceState(null, "", path(currentView(), params));
 }
 
-export const token = () => sessionStorage.getItem(TOKEN) ?? "";
+export const token = () => recall(TOKEN) ?? "";
 
 export function currentView() {
   const name = location.pathname.split("/").at(-1);

@@ -2,9 +2,11 @@
 
 import { token } from "./address.js";
 
+/** The models; where there are none, `advice` says by task how to get one, or `error` why the server does not tell. */
 export async function models() {
   try {
-    return (await call("/api/models")).models;
+    const { models: found, advice } = await call("/api/models");
+    return Object.assign(found, { advice });
   } catch (error) {
     return Object.assign([], { error: error.message });
   }
@@ -26,14 +28,21 @@ export async function caption(model, photo, signal) {
 
 /** The data as one HTML file that shows it anywhere, offline. */
 export async function exportHtml(data) {
-  const headers = { "Content-Type": "application/json", "X-Regard-Token": token() };
-  const response = await fetch("/api/export", { method: "POST", body: JSON.stringify(data), headers });
-  if (!response.ok)
-    throw new Error((await response.json().catch(() => null))?.error ?? `the server answered ${response.status}`);
-  return response.blob();
+  const headers = { "Content-Type": "application/json" };
+  return (await asked("/api/export", { method: "POST", body: JSON.stringify(data), headers })).blob();
 }
 
-async function call(address, { headers = {}, ...options } = {}) {
+async function call(address, options) {
+  const response = await asked(address, options);
+  try {
+    return await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server's answer broke off.");
+  }
+}
+
+async function asked(address, { headers = {}, ...options } = {}) {
   let response;
   try {
     response = await fetch(address, { ...options, headers: { ...headers, "X-Regard-Token": token() } });
@@ -41,7 +50,6 @@ async function call(address, { headers = {}, ...options } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server does not answer. Is `regard serve` still running?");
   }
-  const answer = await response.json().catch(() => null);
-  if (!response.ok || answer === null) throw new Error(answer?.error ?? `The server answered ${response.status}.`);
-  return answer;
+  if (response.ok) return response;
+  throw new Error((await response.json().catch(() => null))?.error ?? `The server answered ${response.status}.`);
 }

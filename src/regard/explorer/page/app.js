@@ -3,6 +3,7 @@
 import { currentParams, currentView, keepToken, write } from "./address.js";
 import * as api from "./api.js";
 import { h } from "./dom.js";
+import { errorBox, modelsLine } from "./models.js";
 import { saveBar } from "./save.js";
 import { themeSwitch } from "./theme.js";
 
@@ -12,6 +13,7 @@ const OPENERS = {
   caption: () => import("./caption.js"),
   kinds: () => import("./kinds.js"),
 };
+const NEED_NO_MODEL = ["steps", "kinds"];
 
 const main = document.getElementById("view");
 const live = document.getElementById("live");
@@ -34,10 +36,12 @@ const app = {
     clearTimeout(hiding);
     hiding = setTimeout(() => (toast.hidden = true), 4000);
   },
-  /** The models that the server has; asked for once. */
-  models() {
+  /** The models that the server has; asked for until it has told. */
+  async models() {
     loaded ??= api.models();
-    return loaded;
+    const models = await loaded;
+    if (models.error) loaded = null;
+    return models;
   },
   /** Say in the address what is shown: soon, so that typing stays smooth, or now as a step that Back undoes. */
   write(params, { push = false } = {}) {
@@ -61,21 +65,21 @@ async function open() {
     if (link.dataset.view === name && link.closest("nav")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const view = await OPENERS[name]();
+  let view;
+  try {
+    view = await OPENERS[name]();
+  } catch {
+    main.replaceChildren(errorBox("The server does not answer. Is `regard serve` still running?"));
+    return;
+  }
   if (name !== currentView()) return;
   shown?.close?.();
   document.title = `${view.TITLE} · regard`;
   const body = h("div", { class: `view view-${name}` });
-  main.replaceChildren(
-    h(
-      "div",
-      { class: "lead" },
-      h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD })),
-      saveBar(() => shown.snapshot(), app),
-    ),
-    body,
-  );
+  const lead = h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD }));
+  main.replaceChildren(h("div", { class: "lead" }, lead, saveBar(() => shown.snapshot(), app)), body);
   shown = view.open(body, currentParams(), app);
+  if (NEED_NO_MODEL.includes(name)) app.models().then((models) => lead.append(modelsLine(models) ?? ""));
 }
 
 document.addEventListener("click", (event) => {
@@ -86,6 +90,12 @@ document.addEventListener("click", (event) => {
   write(link.dataset.view, new URLSearchParams(), { push: true });
   open().then(() => main.focus({ preventScroll: true }));
   window.scrollTo(0, 0);
+});
+
+// Without this the address would change, and with it the view be opened anew.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
 });
 
 window.addEventListener("popstate", () => {

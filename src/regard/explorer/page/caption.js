@@ -3,7 +3,8 @@
 import { caption } from "./api.js";
 import { h } from "./dom.js";
 import { mount } from "./map.js";
-import { errorBox, modelsFor, noModels } from "./models.js";
+import { recall, remember } from "./memory.js";
+import { busy, errorBox, modelsFor, noModels } from "./models.js";
 
 export const TITLE = "Caption";
 export const LEAD =
@@ -19,14 +20,22 @@ class Captions {
   constructor(root, params, app) {
     Object.assign(this, { root, params, app, results: [], mounted: [] });
     this.root.append(h("p", { class: "rg-note", text: "Asking the server for its models …" }));
-    this.onPaste = (event) => this.take([...(event.clipboardData?.files ?? [])][0]);
+    this.listeners = {
+      paste: (event) => this.take(event.clipboardData?.files[0]),
+      dragover: (event) => this.dragged(event, true),
+      dragleave: (event) => this.dragged(event, false),
+      drop: (event) => {
+        this.dragged(event, false);
+        this.take(event.dataTransfer.files[0]);
+      },
+    };
     this.start();
   }
 
   close() {
     this.closed = true;
     this.request?.abort();
-    document.removeEventListener("paste", this.onPaste);
+    for (const [name, listener] of Object.entries(this.listeners)) document.removeEventListener(name, listener);
     this.mounted.forEach((one) => one.destroy());
   }
 
@@ -39,8 +48,8 @@ class Captions {
       return;
     }
     this.build();
-    document.addEventListener("paste", this.onPaste);
-    const kept = fromDataAddress(sessionStorage.getItem(KEPT) ?? "");
+    for (const [name, listener] of Object.entries(this.listeners)) document.addEventListener(name, listener);
+    const kept = fromDataAddress(recall(KEPT, "sessionStorage") ?? "");
     if (kept) this.send(kept);
   }
 
@@ -50,7 +59,12 @@ class Captions {
       accept: "image/*",
       class: "unseen",
       id: "photo",
-      on: { change: () => this.take(this.input.files[0]) },
+      on: {
+        change: () => {
+          this.take(this.input.files[0]);
+          this.input.value = ""; // so that the same file can be chosen again
+        },
+      },
     });
     this.drop = h(
       "label",
@@ -64,18 +78,14 @@ class Captions {
         ", or paste one. It stays on this machine.",
       ),
     );
-    this.output = h("div", { class: "output", "aria-live": "polite" });
-    const over = (on) => (event) => {
-      event.preventDefault();
-      this.drop.classList.toggle("over", on);
-    };
-    this.drop.addEventListener("dragover", over(true));
-    this.drop.addEventListener("dragleave", over(false));
-    this.drop.addEventListener("drop", (event) => {
-      over(false)(event);
-      this.take(event.dataTransfer.files[0]);
-    });
+    this.output = h("div", { class: "output" });
     this.root.replaceChildren(h("div", { class: "drop-box" }, this.input, this.drop), this.output);
+  }
+
+  /** A file may be dropped anywhere on the page: beside the box, the browser would leave the page for it. */
+  dragged(event, over) {
+    event.preventDefault();
+    this.drop.classList.toggle("over", over);
   }
 
   async take(file) {
@@ -94,9 +104,7 @@ class Captions {
     this.request?.abort();
     this.request = new AbortController();
     const { signal } = this.request;
-    this.output.setAttribute("aria-busy", "true");
-    if (!this.results.length)
-      this.output.replaceChildren(h("p", { class: "rg-note", text: "Looking at the photograph …" }));
+    busy(this.output, "Looking at the photograph … The first one waits until the model is loaded.");
     const answers = await Promise.allSettled(this.models.map((model) => caption(model.name, photo, signal)));
     if (signal.aborted || this.closed) return;
     this.results = answers.map((answer, i) => ({
@@ -108,6 +116,8 @@ class Captions {
   }
 
   fail(message) {
+    this.request?.abort();
+    this.output.removeAttribute("aria-busy");
     this.results = [];
     this.output.replaceChildren(errorBox(message));
   }
@@ -174,16 +184,10 @@ async function reduced(file) {
   }
 }
 
-/** So that a reload shows the same photograph again; a browser that keeps nothing goes without. */
+/** So that a reload shows the same photograph again. */
 function keep(photo) {
   const reader = new FileReader();
-  reader.onload = () => {
-    try {
-      sessionStorage.setItem(KEPT, reader.result);
-    } catch {
-      sessionStorage.removeItem(KEPT);
-    }
-  };
+  reader.onload = () => remember(KEPT, reader.result, "sessionStorage");
   reader.readAsDataURL(photo);
 }
 

@@ -4,9 +4,9 @@
 // [id, row, column] of what it was computed from, `why` the sum in words; each is a function (row, column) or a
 // nested list.
 
-import { cividis, css, inkOn } from "./cividis.js";
+import { colourOf, css, inkOn, ramp, signedShades } from "./colours.js";
 import { formula, h, plainFormula } from "./dom.js";
-import { shades, short } from "./numbers.js";
+import { short } from "./numbers.js";
 
 /** One table. `onVisit(row, column)` when a cell is pointed at or focused, `onEdit(row, column, text)` when typed in. */
 export class Cells {
@@ -35,7 +35,7 @@ export class Cells {
     this.table = table;
     if (shape !== this.shape) this.build(table);
     this.shape = shape;
-    const shade = shades(table.values);
+    const shade = signedShades(table.values);
     table.values.forEach((row, i) => row.forEach((number, j) => this.fill(this.cells[i][j], number, shade[i][j])));
   }
 
@@ -99,7 +99,7 @@ export class Cells {
   }
 
   fill(cell, number, shade) {
-    const colour = cividis(shade);
+    const colour = colourOf(shade);
     Object.assign(cell.style, { backgroundColor: css(colour), color: inkOn(colour) });
     const input = cell.querySelector("input");
     if (!input) cell.textContent = short(number);
@@ -166,6 +166,17 @@ export class Links {
   }
 }
 
+/** What the colours of tables mean. */
+export function signedLegend() {
+  return h(
+    "p",
+    { class: "rg-legend" },
+    "below 0",
+    h("span", { class: "rg-ramp", style: { background: ramp(-1, 1) } }),
+    "above 0; the deeper, the larger in its table",
+  );
+}
+
 /** Tables in a row with their links, as in {kind: "steps", tables}. */
 export function mountSteps(element, data) {
   const why = h("output", { class: "rg-readout rg-why", text: "Point at a number to see where it came from." });
@@ -175,7 +186,7 @@ export function mountSteps(element, data) {
     links.add(cells);
     return cells.element;
   });
-  element.append(h("div", { class: "rg-strip" }, tables), why);
+  element.append(h("div", { class: "rg-strip" }, tables), signedLegend(), why);
 }
 
 /** A table with its links as lists, so that it can be written to a file. */

@@ -51,3 +51,15 @@ export function toggle(label, on, onChange) {
 export function button(text, onClick, rest = {}) {
   return h("button", { type: "button", class: "button", text, on: { click: onClick }, ...rest });
 }
+
+/** Fill a box with new controls; one that had the focus has it again, or its neighbour where it can do no more. */
+export function refill(box, controls) {
+  const held = box.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  box.replaceChildren(...controls.filter(Boolean));
+  if (held === null) return;
+  const again = [...box.querySelectorAll("button, select, input")].find((item) => nameOf(item) === held);
+  (again?.disabled ? again.parentElement.querySelector("button:enabled") : again)?.focus();
+}
+
+const nameOf = (item) =>
+  item.getAttribute("aria-label") ?? item.closest("label")?.querySelector("span").textContent ?? item.textContent;

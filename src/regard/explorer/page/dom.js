@@ -18,6 +18,11 @@ function set(element, name, value) {
   else element.setAttribute(name, value === true ? "" : value);
 }
 
+/** Text with what stands in backticks as code, as the server writes commands. */
+export function prose(text) {
+  return text.split("`").map((part, i) => (i % 2 ? h("code", { text: part }) : part));
+}
+
 /** Maths as plain HTML: *x* is a variable, _{j} below, ^{2} above. */
 export function formula(text) {
   const pieces = text.matchAll(/\*([^*]+)\*|_\{([^}]*)\}|\^\{([^}]*)\}|([^*_^]+|[*_^])/g);

@@ -2,7 +2,7 @@
 //
 // Data: {kind: "map", rows, columns, weights, scores?, heads?: [{name, weights}], layers?: [{name, weights, heads?}]}.
 
-import { cividis, css, inkOn } from "./cividis.js";
+import { colourOf, css, inkOn, ramp, scaleTop } from "./colours.js";
 import { h, onWidth } from "./dom.js";
 import { percent, share, short } from "./numbers.js";
 
@@ -25,6 +25,7 @@ class Heatmap {
     this.selected = new Set(selected.filter((row) => row < data.rows.length));
     this.hovered = null;
     this.weights = data.weights;
+    this.most = scaleTop(data.weights);
     this.build();
   }
 
@@ -64,13 +65,14 @@ class Heatmap {
       this.cursor,
     );
     this.readout = h("output", { class: "rg-readout" });
+    this.legend = legend(this.most);
     this.scroll = h("div", { class: "rg-scroll" }, this.plot);
     this.element = h(
       "figure",
       { class: "rg-map" },
       this.sheets(),
       this.scroll,
-      h("div", { class: "rg-foot" }, this.readout, legend()),
+      h("div", { class: "rg-foot" }, this.readout, this.legend),
       this.numbers(),
     );
     this.listen();
@@ -91,6 +93,8 @@ class Heatmap {
 
   show(weights) {
     this.weights = weights;
+    this.most = scaleTop(weights);
+    this.legend.replaceWith((this.legend = legend(this.most)));
     this.draw();
     this.tell();
     if (this.table.open) this.fillTable();
@@ -206,7 +210,7 @@ class Heatmap {
   }
 
   paint(pen, i, j, weight, chosen) {
-    const colour = cividis(weight);
+    const colour = colourOf(weight / this.most);
     pen.globalAlpha = chosen.length === 0 || chosen.includes(i) ? 1 : 0.35;
     pen.fillStyle = css(colour);
     pen.fillRect(j * this.cell + 0.5, i * this.height + 0.5, this.cell - 1, this.height - 1);
@@ -226,9 +230,10 @@ class Heatmap {
   }
 
   listen() {
-    this.canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
+    for (const moved of ["pointermove", "pointerdown"])
+      this.canvas.addEventListener(moved, (event) => this.hover(this.cellAt(event)));
     this.canvas.addEventListener("click", (event) => this.toggle(this.cellAt(event)[0]));
-    this.plot.addEventListener("pointerleave", () => this.hover(null));
+    this.plot.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.hover(null));
     this.rows.forEach((label, i) => {
       label.addEventListener("pointerenter", () => this.hover([i, null]));
       label.addEventListener("focus", () => this.hover([i, null]));
@@ -309,7 +314,7 @@ class Heatmap {
     const rows = this.hovered ? [this.hovered[0]] : this.chosen();
     this.columns.forEach((label, j) => {
       const weight = rows.reduce((sum, i) => sum + this.weights[i][j], 0) / (rows.length || 1);
-      const colour = cividis(weight);
+      const colour = colourOf(weight / this.most);
       const lit = rows.length > 0 && weight >= 0.05;
       Object.assign(label.style, { backgroundColor: lit ? css(colour) : "", color: lit ? inkOn(colour) : "" });
     });
@@ -330,7 +335,7 @@ class Heatmap {
     }
     const chosen = this.hovered ? [this.hovered[0]] : this.chosen();
     if (!chosen.length)
-      return "Each row is a word written; the brighter a cell, the more it looked there. Click rows to keep them.";
+      return "Each row is a word written; the deeper the blue, the more it looked there. Click rows to keep them.";
     return chosen.map((i) => `“${rows[i]}” looks at ${strongest(this.weights[i], columns)}`).join("; ");
   }
 }
@@ -351,12 +356,14 @@ function strongest(weights, names) {
   return shown.map(([weight, j]) => `“${names[j]}” ${percent(weight)}`).join(", ");
 }
 
-function legend() {
+/** The colours of weights from 0 to the most that the map's scale has. */
+function legend(most) {
+  const top = String(Number(most.toPrecision(6)));
   return h(
     "span",
-    { class: "rg-legend", role: "img", "aria-label": "Colours from dark blue, weight 0, to yellow, weight 1" },
+    { class: "rg-legend", role: "img", "aria-label": `Colours from white, weight 0, to deep blue, weight ${top}` },
     "0",
-    h("span", { class: "rg-ramp" }),
-    "1",
+    h("span", { class: "rg-ramp", style: { background: ramp(0, 1) } }),
+    top,
   );
 }

@@ -2,12 +2,11 @@
 
 import { translate } from "./api.js";
 import { Cells } from "./cells.js";
-import { cividis, css } from "./cividis.js";
-import { button, choice, stepper } from "./controls.js";
-import { formula, h } from "./dom.js";
+import { button, choice, refill, stepper } from "./controls.js";
+import { formula, h, prose } from "./dom.js";
 import { mount } from "./map.js";
 import { NORMALIZERS, SCORES, gaussian, inWindow, matmul } from "./maths.js";
-import { errorBox, looks, modelsFor } from "./models.js";
+import { busy, errorBox, looks, modelsFor } from "./models.js";
 import { percent, share, short } from "./numbers.js";
 import { SCORE_NAMES, scoreWeights } from "./presets.js";
 import { parseNumber, parseTable, resized } from "./state.js";
@@ -117,7 +116,7 @@ class Kinds {
   edit(id, i, j, typed) {
     const number = parseNumber(typed);
     const cells = this.tables.find(({ table }) => table.id === id);
-    cells.cells[i][j].querySelector("input").toggleAttribute("aria-invalid", number === null);
+    cells.cells[i][j].querySelector("input").setAttribute("aria-invalid", String(number === null));
     this.message.textContent = number === null ? `“${typed}” is not a number that fits here.` : "";
     if (number === null) return;
     this[id][i][j] = number;
@@ -146,22 +145,16 @@ class Kinds {
   renderControls() {
     const local = this.reach !== "global";
     const width = (n) => ({ query: resized(this.query, 1, n), keys: resized(this.keys, this.keys.length, n) });
-    this.controls.replaceChildren(
-      ...[
-        choice("May look at", REACHES, this.reach, (reach) => this.change({ reach })),
-        local && stepper("Centre", this.centre + 1, [1, this.keys.length], (n) => this.change({ centre: n - 1 })),
-        local && stepper("Reach", this.width, [1, 4], (n) => this.change({ width: n })),
-        stepper("Keys", this.keys.length, [1, 8], (n) =>
-          this.change({ keys: resized(this.keys, n, this.keys[0].length) }),
-        ),
-        stepper("Width", this.query[0].length, [1, 6], (n) => this.change(width(n))),
-        button(
-          "Start over",
-          () => this.change({ query: structuredClone(QUERY), keys: structuredClone(KEYS), reach: "global" }),
-          { class: "button quiet" },
-        ),
-      ].filter(Boolean),
-    );
+    refill(this.controls, [
+      choice("May look at", REACHES, this.reach, (reach) => this.change({ reach })),
+      local && stepper("Centre", this.centre + 1, [1, this.keys.length], (n) => this.change({ centre: n - 1 })),
+      local && stepper("Reach", this.width, [1, 4], (n) => this.change({ width: n })),
+      stepper("Keys", this.keys.length, [1, 8], (n) =>
+        this.change({ keys: resized(this.keys, n, this.keys[0].length) }),
+      ),
+      stepper("Width", this.query[0].length, [1, 6], (n) => this.change(width(n))),
+      button("Start over", () => this.change(fresh()), { class: "button quiet" }),
+    ]);
   }
 
   /** The weights of one kind: score, window, normaliser, and for the Gaussian its bell. */
@@ -200,7 +193,7 @@ class Kinds {
         h("span", { class: weight < 0.3 ? "bar-number low" : "bar-number", text: share(weight) }),
         h("span", {
           class: "bar-body",
-          style: { height: `${Math.max(weight * 100, 1)}%`, backgroundColor: css(cividis(weight)) },
+          style: { height: `${Math.max(weight * 100, 1)}%` },
         }),
         h("span", { class: "bar-name", text: `k${j + 1}` }),
       ),
@@ -221,7 +214,14 @@ class Kinds {
 
   async start() {
     this.translators = modelsFor(await this.app.models(), "translate").filter(looks);
-    if (this.closed || this.translators.length < 2) return;
+    if (this.closed) return;
+    this.models.hidden = false;
+    this.models.append(h("h2", { text: "The same sentence under each model" }));
+    if (this.translators.length < 2) {
+      const line = "With two translators the same sentence stands here under each: `regard serve runs/additive runs/dot`.";
+      this.models.append(h("p", { class: "rg-note" }, prose(line)));
+      return;
+    }
     this.text = h("textarea", {
       rows: "2",
       id: "kinds-sentence",
@@ -231,11 +231,8 @@ class Kinds {
       on: { keydown: (event) => event.key === "Enter" && !event.shiftKey && (event.preventDefault(), this.compare()) },
     });
     this.output = h("div", { class: "two" });
-    this.models.hidden = false;
     this.models.append(
-      h("h2", { text: "The same sentence under each model" }),
-      h("label", { for: "kinds-sentence", class: "unseen", text: "Sentence" }),
-      this.text,
+      h("div", { class: "ask" }, h("label", { for: "kinds-sentence", text: "Sentence" }), this.text),
       h(
         "div",
         { class: "controls" },
@@ -252,8 +249,10 @@ class Kinds {
     this.request?.abort();
     this.request = new AbortController();
     const { signal } = this.request;
+    busy(this.output, "Translating … The first sentence waits until the models are loaded.");
     const answers = await Promise.allSettled(this.translators.map((model) => translate(model.name, text, 5, signal)));
     if (signal.aborted || this.closed) return;
+    this.output.removeAttribute("aria-busy");
     this.mounted.forEach((one) => one.destroy());
     const boxes = this.translators.map((model) =>
       h(
@@ -308,6 +307,15 @@ class Kinds {
     };
   }
 }
+
+/** What the view opens with. */
+const fresh = () => ({
+  query: structuredClone(QUERY),
+  keys: structuredClone(KEYS),
+  reach: "global",
+  centre: 2,
+  width: 1,
+});
 
 function within(text, lowest, highest, otherwise) {
   const number = /^\d{1,2}$/.test(text ?? "") ? Number(text) : otherwise;

@@ -1,6 +1,6 @@
 // Which models the server has, and what to say where it has none.
 
-import { h } from "./dom.js";
+import { h, prose } from "./dom.js";
 
 export const looks = (model) => Boolean(model.attention) && model.attention !== "none";
 
@@ -17,24 +17,20 @@ export function modelChoices(models) {
   return Object.fromEntries(models.map((model) => [model.name, `${model.label} (${kind(model)})`]));
 }
 
+/** One line for the views that need no model, where there is none: how to get one. */
+export function modelsLine(models) {
+  if (models.length) return null;
+  return h("p", { class: "rg-note" }, prose(models.error ? sentence(models.error) : models.advice.translate));
+}
+
 /** What to do where no model is loaded; Steps and Kinds work all the same. */
 export function noModels(task, models) {
-  const example = task === "translate" ? "en-fr" : "flickr8k";
-  const why = models.error ?? `The server was started without a model that can ${task}.`;
+  const heading = models.error ? "The server has not answered" : `No model to ${task} with`;
   return h(
     "div",
     { class: "notice" },
-    h("h2", { text: `No model to ${task} with` }),
-    h("p", { text: why }),
-    h(
-      "p",
-      {},
-      "Start it with the one that comes with the package, ",
-      h("code", { text: `regard serve ${example}` }),
-      ", or with one you trained, ",
-      h("code", { text: "regard serve runs/mine" }),
-      ".",
-    ),
+    h("h2", { text: heading }),
+    h("p", {}, prose(models.error ? sentence(models.error) : models.advice[task])),
     h(
       "p",
       {},
@@ -47,5 +43,14 @@ export function noModels(task, models) {
 }
 
 export function errorBox(text) {
-  return h("p", { class: "error", role: "alert", text });
+  return h("p", { class: "error", role: "alert" }, prose(sentence(text)));
 }
+
+/** Say that an answer is awaited: in words where nothing stands yet, else by what stands there growing pale. */
+export function busy(output, words) {
+  output.setAttribute("aria-busy", "true");
+  if (!output.childElementCount) output.append(h("p", { class: "rg-note", text: words }));
+}
+
+/** The server's words as a sentence of the page. */
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;

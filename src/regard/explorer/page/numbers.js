@@ -3,7 +3,7 @@
 /** Four decimals, or the power of ten where that would say little: 927, 0.1192, 7.9e-232, -∞. */
 export function short(number) {
   if (number === null) return "–"; // what JSON could not say
-  if (Number.isNaN(number)) return "nan";
+  if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "-∞";
   const size = Math.abs(number);
   if (size !== 0 && !(size >= 1e-3 && size < 1e6)) return exponential(number);
@@ -12,22 +12,14 @@ export function short(number) {
 
 /** Hundredths without the leading zero, as the figures write weights; nothing where it rounds to none. */
 export function share(weight) {
-  return weight >= 0.005 ? fixed(weight, 2).replace(/^0/, "") : "";
+  const hundredths = weight >= 0.005 ? fixed(weight, 2) : "";
+  return hundredths === "1.00" ? "1" : hundredths.replace(/^0/, "");
 }
 
 /** A weight for a sentence: 83 %, or less than 1 %. */
 export function percent(weight) {
   if (!(weight > 0)) return "0 %";
   return weight < 0.01 ? "less than 1 %" : `${Math.round(weight * 100)} %`;
-}
-
-/** Each number's place between the smallest and the largest, 0 to 1; what is not finite is 0. */
-export function shades(table) {
-  const finite = table.flat().filter(Number.isFinite);
-  const low = Math.min(...finite);
-  const high = Math.max(...finite);
-  const shade = (x) => (!Number.isFinite(x) ? 0 : high > low ? (x - low) / (high - low) : 0.5);
-  return table.map((row) => row.map(shade));
 }
 
 // JavaScript rounds an exact half away from zero, Python to the even digit; the picture and the page must agree.

@@ -6,6 +6,7 @@ import { h, onWidth } from "./dom.js";
 import { percent } from "./numbers.js";
 
 const FINE = 56; // the veil is computed this fine, then stretched by the browser
+const VEIL = 0.78 * 255; // of the light is taken where the model did not look, as in `regard.show.photos`
 
 /** Options: word (chosen at the start), onWord(index or null). Gives {element, choose(index), destroy()}. */
 export function mountPhoto(element, data, options = {}) {
@@ -174,14 +175,14 @@ class Photo {
   }
 }
 
-/** Darken what was not looked at; hard attention gets a frame around its one place. */
+/** Darken what was not looked at, as the figures do; hard attention gets a frame around its one place. */
 export function paintVeil(pen, grid, hard, width, height) {
   const veil = document.createElement("canvas");
   const fine = hard ? grid : smooth(grid, FINE);
   const peak = Math.max(...fine.flat()) || 1;
   Object.assign(veil, { width: fine[0].length, height: fine.length });
   const pixels = new ImageData(veil.width, veil.height);
-  fine.flat().forEach((weight, at) => pixels.data.set([0, 16, 44, 190 * (1 - weight / peak)], at * 4));
+  fine.flat().forEach((weight, at) => pixels.data.set([0, 0, 0, VEIL * (1 - weight / peak)], at * 4));
   veil.getContext("2d").putImageData(pixels, 0, 0);
   pen.imageSmoothingEnabled = !hard;
   pen.imageSmoothingQuality = "high";
@@ -194,7 +195,7 @@ function frameBest(pen, grid, width, height) {
   const flat = grid.flat();
   const best = flat.indexOf(Math.max(...flat));
   const [i, j] = [Math.floor(best / columns), best % columns];
-  pen.strokeStyle = "#fee838";
+  pen.strokeStyle = "#fff";
   pen.lineWidth = Math.max(2, width / 120);
   pen.strokeRect((j * width) / columns, (i * height) / rows, width / columns, height / rows);
 }

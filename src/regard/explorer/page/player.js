@@ -1,9 +1,9 @@
 // The decoder word by word: for each word written, the scores, the weights and the context it was written from.
 
 import { button } from "./controls.js";
-import { cividis, css, inkOn } from "./cividis.js";
+import { colourOf, css, inkOn, signedShades } from "./colours.js";
 import { h } from "./dom.js";
-import { percent, shades, short } from "./numbers.js";
+import { percent, short } from "./numbers.js";
 
 const PACE = 1100; // milliseconds a word
 
@@ -140,7 +140,7 @@ export class Player {
 
   showContext(context, size = context.length) {
     this.contextName.textContent = context.length
-      ? `Context: what the source states give, mixed by these weights (${size > context.length ? `${context.length} of its ${size}` : `its ${size}`} numbers)`
+      ? `Context: what the source states give, mixed by these weights (${size > context.length ? `${context.length} of its ${size}` : `its ${size}`} numbers; blue above 0, orange below)`
       : "";
     this.context.hidden = !context.length;
     if (!context.length) return;
@@ -148,9 +148,9 @@ export class Player {
       "aria-label",
       `Context vector, from ${short(Math.min(...context))} to ${short(Math.max(...context))}`,
     );
-    const [shade] = shades([context]);
+    const [shade] = signedShades([context]);
     this.context.replaceChildren(
-      ...context.map((x, i) => h("span", { title: short(x), style: { backgroundColor: css(cividis(shade[i])) } })),
+      ...context.map((x, i) => h("span", { title: short(x), style: { backgroundColor: css(colourOf(shade[i])) } })),
     );
   }
 
@@ -178,8 +178,7 @@ class SourceRow {
     this.score.textContent = score === undefined || score === null ? "" : short(score);
     this.number.textContent = weight === undefined ? "" : short(weight);
     this.bar.style.width = `${Math.max(0, Math.min(1, weight ?? 0)) * 100}%`;
-    const colour = cividis(weight ?? 0);
-    this.bar.style.backgroundColor = css(colour);
+    const colour = colourOf(weight ?? 0);
     const lit = weight >= 0.1;
     Object.assign(this.name.firstChild.style, {
       backgroundColor: lit ? css(colour) : "",

@@ -1,7 +1,7 @@
 // Steps: edit the numbers and watch every intermediate; the maths runs here, no server is asked.
 
-import { Cells, Links, written } from "./cells.js";
-import { button, choice, stepper, toggle } from "./controls.js";
+import { Cells, Links, signedLegend, written } from "./cells.js";
+import { button, choice, refill, stepper, toggle } from "./controls.js";
 import { h } from "./dom.js";
 import { short } from "./numbers.js";
 import { SCORE_NAMES } from "./presets.js";
@@ -37,6 +37,7 @@ class Steps {
       this.about,
       this.controls,
       this.order,
+      signedLegend(),
       h("div", { class: "columns" }, this.given, this.computed),
       this.why,
     );
@@ -72,9 +73,9 @@ class Steps {
 
   renderControls() {
     const { state } = this;
-    const held = focusedLabel(this.controls);
-    this.ladder.replaceChildren(
-      ...Object.entries(RUNGS).map(([rung, [name]]) =>
+    refill(
+      this.ladder,
+      Object.entries(RUNGS).map(([rung, [name]]) =>
         h(
           "li",
           {},
@@ -90,7 +91,7 @@ class Steps {
     this.about.textContent = RUNGS[state.rung][1];
     const scores = Object.fromEntries(scoresOf(state.rung).map((name) => [name, SCORE_NAMES[name]]));
     const both = state.softmax === "both";
-    const steps = [
+    refill(this.controls, [
       choice("Score", scores, state.score, (score) => this.change({ score, weights: {} }, { push: true })),
       !both &&
         choice(
@@ -108,10 +109,7 @@ class Steps {
       button("Start over", () => this.start(state.rung), { class: "button quiet" }),
       state.rung !== "self" && button("The four-word example", () => this.start("self"), { class: "button quiet" }),
       state.rung !== "one" && button("The decoder example", () => this.start("one"), { class: "button quiet" }),
-    ];
-    this.controls.replaceChildren(...steps.filter(Boolean));
-    if (held)
-      [...this.controls.querySelectorAll("button, select, input")].find((item) => labelOf(item) === held)?.focus();
+    ]);
   }
 
   followChoice() {
@@ -257,8 +255,7 @@ class Steps {
     const { state } = this;
     this.order.hidden = !state.inputs;
     if (!state.inputs) return;
-    const held = focusedLabel(this.order);
-    const parts = [
+    refill(this.order, [
       h("strong", { text: "Does order matter?" }),
       button("Shuffle the words", () =>
         this.change({ order: shuffled(state.inputs.length, state.order) }, { push: true }),
@@ -273,9 +270,7 @@ class Steps {
               text: "Shuffle the rows and see whether each word still gets the same output. Then give the words their places (sines and cosines are added) and shuffle again.",
             }),
           ]),
-    ];
-    this.order.replaceChildren(...parts.filter(Boolean));
-    if (held) [...this.order.querySelectorAll("button, input")].find((item) => labelOf(item) === held)?.focus();
+    ]);
   }
 
   verdict() {
@@ -323,7 +318,3 @@ function shuffled(count, before) {
   } while (order.join() === now || (count > 2 && order.every((x, i) => x === i)));
   return order.every((x, i) => x === i) ? null : order;
 }
-
-const labelOf = (item) => item.getAttribute("aria-label") ?? item.closest("label")?.textContent ?? item.textContent;
-
-const focusedLabel = (box) => (box.contains(document.activeElement) ? labelOf(document.activeElement) : null);

@@ -1,8 +1,8 @@
 // What is on the screen as SVG, on white paper whatever the page's colours are.
 
-import { cividis, css, inkOn } from "./cividis.js";
+import { colourOf, css, inkOn, scaleTop, signedShades } from "./colours.js";
 import { plainFormula } from "./dom.js";
-import { shades, share, short } from "./numbers.js";
+import { share, short } from "./numbers.js";
 import { paintVeil } from "./photo.js";
 
 const SANS = "system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif";
@@ -87,7 +87,7 @@ function tablePicture(table) {
   const left = table.rows ? Math.max(...table.rows.map((row) => measure(row, 12))) + 8 : 0;
   const named = measure(table.name, 13, SANS, 600) + 8;
   const top = table.columns ? 40 : 24;
-  const shade = shades(table.values);
+  const shade = signedShades(table.values);
   let body =
     label(0, 13, table.name, 13, { weight: 600 }) + (table.formula ? formulaLabel(named, 13, table.formula) : "");
   table.columns?.forEach(
@@ -113,6 +113,7 @@ function mapPicture({ rows, columns, weights }) {
   const left = Math.max(0, ...rows.map((word) => measure(word, size))) + 8;
   const slanted = Math.max(0, ...columns.map((word) => measure(word, size))) * Math.SQRT1_2;
   const top = slanted + size + 6;
+  const most = scaleTop(weights);
   let body = columns
     .map((word, j) =>
       label(0, 0, word, size, { at: `translate(${fixed(left + (j + 0.5) * cell)} ${fixed(top - 6)}) rotate(-45)` }),
@@ -120,19 +121,27 @@ function mapPicture({ rows, columns, weights }) {
     .join("");
   rows.forEach((word, i) => {
     body += label(left - 8, top + (i + 0.5) * cell + size * 0.35, word, size, { anchor: "end" });
-    columns.forEach(
-      (_, j) =>
-        (body += square(
-          left + j * cell,
-          top + i * cell,
-          cell,
-          cell,
-          weights[i][j],
-          cell >= 30 ? share(weights[i][j]) : "",
-        )),
-    );
+    columns.forEach((_, j) => {
+      const number = cell >= 30 ? share(weights[i][j]) : "";
+      body += square(left + j * cell, top + i * cell, cell, cell, weights[i][j] / most, number);
+    });
   });
-  return { width: left + cell * columns.length + slanted, height: top + cell * rows.length, body };
+  const bottom = top + cell * rows.length;
+  return {
+    width: Math.max(left + cell * columns.length + slanted, left + 130),
+    height: bottom + 30,
+    body: body + moved(scaleBar(most), left, bottom + 14),
+  };
+}
+
+/** The colours from weight 0 to the most. */
+function scaleBar(most) {
+  const steps = Array.from({ length: 24 }, (_, i) => {
+    const colour = css(colourOf(i / 23));
+    return `<rect x="${fixed(12 + i * 3)}" y="2" width="3.2" height="9" fill="${colour}"/>`;
+  });
+  const words = { fill: QUIET };
+  return label(0, 11, "0", 11, words) + steps.join("") + label(90, 11, Number(most.toPrecision(6)), 11, words);
 }
 
 async function photoPicture(data) {
@@ -159,7 +168,7 @@ async function photoPicture(data) {
 }
 
 function square(x, y, width, height, shade, text) {
-  const colour = cividis(shade);
+  const colour = colourOf(shade);
   const box = `<rect x="${fixed(x + 0.5)}" y="${fixed(y + 0.5)}" width="${fixed(width - 1)}" height="${fixed(height - 1)}" rx="3" fill="${css(colour)}"/>`;
   if (!text) return box;
   return (

@@ -1,10 +1,13 @@
 // Light, dark, or as the system has it.
 
+import { recall, remember } from "./memory.js";
+
 const ORDER = ["auto", "light", "dark"];
 const NAMES = { auto: "as the system", light: "light", dark: "dark" };
+const KEY = "regard-theme";
 
 export function themeSwitch(button) {
-  let theme = stored();
+  let theme = ORDER.includes(recall(KEY)) ? recall(KEY) : "auto";
   const show = () => {
     if (theme === "auto") document.documentElement.removeAttribute("data-theme");
     else document.documentElement.dataset.theme = theme;
@@ -14,21 +17,8 @@ export function themeSwitch(button) {
   };
   button.addEventListener("click", () => {
     theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
-    try {
-      localStorage.setItem("regard-theme", theme);
-    } catch {
-      /* a browser that keeps nothing still switches */
-    }
+    remember(KEY, theme);
     show();
   });
   show();
-}
-
-function stored() {
-  try {
-    const theme = localStorage.getItem("regard-theme");
-    return ORDER.includes(theme) ? theme : "auto";
-  } catch {
-    return "auto";
-  }
 }

@@ -4,7 +4,7 @@ import { translate } from "./api.js";
 import { button, choice } from "./controls.js";
 import { h } from "./dom.js";
 import { mount } from "./map.js";
-import { errorBox, looks, modelChoices, modelsFor, noModels } from "./models.js";
+import { busy, errorBox, looks, modelChoices, modelsFor, noModels } from "./models.js";
 import { Player } from "./player.js";
 
 export const TITLE = "Translate";
@@ -91,29 +91,37 @@ class Translate {
     }
     this.request?.abort();
     this.request = new AbortController();
-    this.output.setAttribute("aria-busy", "true");
+    const { signal } = this.request;
+    busy(this.output, "Translating … The first sentence waits until the model is loaded.");
+    const ask = ({ name }) => translate(name, text, Number(this.beam), signal);
+    const other = this.models.find((model) => !looks(model) && model !== this.model);
+    const main = ask(this.model);
+    const plain = other && ask(other).catch((error) => ({ failed: error.message }));
     try {
-      const { signal } = this.request;
-      const other = this.models.find((model) => !looks(model) && model !== this.model);
-      const plain = other
-        ? translate(other.name, text, Number(this.beam), signal).catch((error) => ({ failed: error.message }))
-        : null;
-      this.result = await translate(this.model.name, text, Number(this.beam), signal);
-      this.plain = other && { model: other, answer: await plain };
+      this.result = await main;
     } catch (error) {
       if (error.name !== "AbortError") this.fail(error.message);
       return;
     }
-    Object.assign(this, { step, rows });
+    Object.assign(this, { step, rows, plain: other && { model: other, answer: null } });
     this.show();
     if (push) this.write({ push });
     this.app.announce(`Translation: ${this.result.text}`);
+    if (other) this.showPlain(await plain, signal);
   }
 
   fail(message) {
+    this.request?.abort();
     this.output.removeAttribute("aria-busy");
     this.result = null;
     this.output.replaceChildren(errorBox(message));
+  }
+
+  /** The answer without attention comes after the one that was asked for, and may come too late. */
+  showPlain(answer, signal) {
+    if (signal.aborted) return;
+    this.plain.answer = answer;
+    this.plainBox.replaceWith((this.plainBox = plainPanel(this.plain)));
   }
 
   show() {
@@ -136,10 +144,11 @@ class Translate {
       { class: "panel map-panel", "aria-label": "The whole map" },
       h("h2", { text: "The whole map" }),
     );
+    this.plainBox = this.plain ? plainPanel(this.plain) : null;
     const parts = [
       h("p", { class: "answer", dir: "auto", text: result.text || "(nothing was written)" }),
       h("div", { class: "two" }, this.player?.element, mapBox),
-      this.plain && plainPanel(this.plain),
+      this.plainBox,
     ];
     this.output.replaceChildren(...parts.filter(Boolean));
     this.map = mount(
@@ -174,13 +183,12 @@ class Translate {
 }
 
 function plainPanel({ model, answer }) {
+  const text = answer ? answer.text || "(nothing was written)" : "…";
   return h(
     "section",
-    { class: "panel", "aria-label": "Without attention" },
+    { class: "panel", "aria-label": "Without attention", "aria-busy": answer ? null : "true" },
     h("h2", { text: "Without attention" }),
-    answer.failed
-      ? errorBox(answer.failed)
-      : h("p", { class: "answer plain", dir: "auto", text: answer.text || "(nothing was written)" }),
+    answer?.failed ? errorBox(answer.failed) : h("p", { class: "answer plain", dir: "auto", text }),
     h("p", {
       class: "rg-note",
       text: `${model.label}: one vector of fixed size carried the whole sentence to this decoder; it had nowhere to look back to.`,

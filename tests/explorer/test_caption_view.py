@@ -52,6 +52,8 @@ def test_pointing_at_a_word_shows_where_it_looked(captioned, name):
     assert light(last, 1, 1) < 0.6 * light(plain, 1, 1)
     assert "“grass” looked" in panel.locator(".rg-readout").inner_text()
     assert "at the bottom right" in panel.locator(".rg-readout").inner_text()
+    panel.locator(".rg-word").nth(1).hover()  # place (2, 2): its centre is in the middle third
+    assert "in the middle" in panel.locator(".rg-readout").inner_text()
 
 
 def test_words_are_walked_with_the_keyboard_and_kept(captioned):

@@ -76,8 +76,13 @@ async function open() {
   shown?.close?.();
   document.title = `${view.TITLE} · regard`;
   const body = h("div", { class: `view view-${name}` });
-  const lead = h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD }));
-  main.replaceChildren(h("div", { class: "lead" }, lead, saveBar(() => shown.snapshot(), app)), body);
+  const lead = h(
+    "div",
+    { class: "lead" },
+    h("div", {}, h("h1", { text: view.TITLE }), h("p", { text: view.LEAD })),
+    saveBar(() => shown.snapshot(), app),
+  );
+  main.replaceChildren(lead, body);
   shown = view.open(body, currentParams(), app);
   if (NEED_NO_MODEL.includes(name)) app.models().then((models) => lead.append(modelsLine(models) ?? ""));
 }

@@ -211,10 +211,11 @@ class Heatmap {
 
   paint(pen, i, j, weight, chosen) {
     const colour = colourOf(weight / this.most);
-    pen.globalAlpha = chosen.length === 0 || chosen.includes(i) ? 1 : 0.35;
+    const faded = chosen.length > 0 && !chosen.includes(i);
+    pen.globalAlpha = faded ? 0.35 : 1;
     pen.fillStyle = css(colour);
     pen.fillRect(j * this.cell + 0.5, i * this.height + 0.5, this.cell - 1, this.height - 1);
-    if (this.cell < 30 || this.height < 18) return;
+    if (faded || this.cell < 30 || this.height < 18) return;
     pen.fillStyle = inkOn(colour);
     pen.font = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
     pen.textAlign = "center";

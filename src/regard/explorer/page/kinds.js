@@ -193,7 +193,7 @@ class Kinds {
         h("span", { class: weight < 0.3 ? "bar-number low" : "bar-number", text: share(weight) }),
         h("span", {
           class: "bar-body",
-          style: { height: `${Math.max(weight * 100, 1)}%` },
+          style: { height: `${weight > 0 ? Math.max(weight * 100, 2) : 0}%` },
         }),
         h("span", { class: "bar-name", text: `k${j + 1}` }),
       ),

@@ -118,7 +118,7 @@ class Photo {
   }
 
   where(grid) {
-    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, i / grid.length, j / row.length]));
+    const cells = grid.flatMap((row, i) => row.map((weight, j) => [weight, (i + 0.5) / grid.length, (j + 0.5) / row.length]));
     const total = cells.reduce((sum, [weight]) => sum + weight, 0) || 1;
     const [best, i, j] = cells.reduce((most, cell) => (cell[0] > most[0] ? cell : most));
     const down = ["at the top", "in the middle", "at the bottom"][Math.min(2, Math.floor(i * 3))];

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -43,7 +44,7 @@ def test_many_idle_connections_keep_nobody_out(site):
     with contextlib.ExitStack() as stack:
         for _ in range(200):
             stack.enter_context(connected(site))
-        answer = httpx.get(f"{site.origin}/api/models", headers={"X-Regard-Token": TOKEN})
+        answer = httpx.get(f"{site.origin}/api/models", headers={"X-Regard-Token": TOKEN}, timeout=60)
         assert answer.status_code == 200
 
 
@@ -99,22 +100,23 @@ def test_a_connection_that_waits_for_its_answer_stays(monkeypatch):
     monkeypatch.setattr(connection, "IDLE_SECONDS", SOON)
     with served([Slow("slow", "dot")], timeout_keep_alive=SOON) as site:
         headers = {"X-Regard-Token": TOKEN}
-        answer = httpx.post(f"{site.origin}/api/translate", json={"model": "slow", "text": "a b"}, headers=headers)
+        asked = {"json": {"model": "slow", "text": "a b"}, "headers": headers, "timeout": 60}
+        answer = httpx.post(f"{site.origin}/api/translate", **asked)
     assert answer.json()["translation"]["text"] == "B A"
 
 
 def test_requests_under_way_are_limited(monkeypatch):
     monkeypatch.setattr(guard, "REQUESTS", 1)
-    model, headers = Slow("slow", "dot"), {"X-Regard-Token": TOKEN}
-    begun = threading.Event()
-    monkeypatch.setattr(model, "answer", lambda *_: begun.set() or time.sleep(3 * SOON) or {})
-    with served([model]) as site:
-        asked = {"url": f"{site.origin}/api/translate", "json": {"model": "slow", "text": "a"}, "headers": headers}
-        first = threading.Thread(target=httpx.post, kwargs=asked)
-        first.start()
-        assert begun.wait(10)
-        answer = httpx.get(f"{site.origin}/map.js")
-        first.join()
+    begun, go = threading.Event(), threading.Event()
+    model = Capitals("gated", "dot")
+    monkeypatch.setattr(model, "answer", lambda *_: {"begun": begun.set(), "went": go.wait(60)})
+    with served([model]) as site, ThreadPoolExecutor(1) as pool:
+        asked = {"json": {"model": "gated", "text": "a"}, "headers": {"X-Regard-Token": TOKEN}, "timeout": 60}
+        first = pool.submit(httpx.post, f"{site.origin}/api/translate", **asked)
+        assert begun.wait(60)
+        answer = httpx.get(f"{site.origin}/map.js", timeout=60)
+        go.set()
         assert answer.status_code == 503
         assert answer.json() == {"error": "busy: 1 requests are under way already; try again in a moment"}
-        assert httpx.get(f"{site.origin}/map.js").status_code == 200
+        assert first.result().status_code == 200
+        assert httpx.get(f"{site.origin}/map.js", timeout=60).status_code == 200

@@ -163,11 +163,11 @@ def sleeping(load: float = 0) -> Iterator[tuple[subprocess.Popen[str], int, str]
 
 
 def ended_in_time(process: subprocess.Popen[str]) -> str:
-    """Press Ctrl-C; what is said on stderr. A second is what is promised, the rest is for a busy machine."""
+    """Press Ctrl-C; what is said on stderr. It takes a second at most, and longer only where the machine is busy."""
     pressed = time.monotonic()
     code, _, told = ended(process)
     assert code == 0
-    assert time.monotonic() - pressed < 2.5
+    assert time.monotonic() - pressed < 10
     return told
 
 

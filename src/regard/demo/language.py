@@ -17,7 +17,7 @@ def sentences(generator: np.random.Generator, count: int) -> list[tuple[str, str
     """Pairs of 1 to ``MOST`` phrases, short ones more often, as in most texts.
 
     >>> sentences(np.random.default_rng(8), 1)
-    [('the black key and the blue queen', 'la clé noire et la reine bleue')]
+    [('the white cat with the white car', 'la chatte blanche avec la voiture blanche')]
     """
     return [_sentence(generator, 1 + int(MOST * generator.random() ** 2)) for _ in range(count)]
 

@@ -15,6 +15,7 @@ from regard.captioning.backbones import load_backbone
 from regard.captioning.features import features_of
 from regard.captioning.photos import open_photo
 from regard.errors import DataError, InputError
+from regard.training import files
 
 
 class Means:
@@ -154,6 +155,53 @@ def test_a_part_that_a_disk_damaged_is_computed_anew(tmp_path, name, kept):
     features = features_of(paths, rest, tmp_path / "cache")
     assert rest.seen == 4
     torch.testing.assert_close(features.rows(range(8)), expected(paths, Means()), rtol=1e-3, atol=0)
+
+
+def _made_by_another(publish):
+    """Another run publishes the same part a moment before this one does."""
+
+    def late(partial, part):
+        shutil.copytree(partial, part)
+        publish(partial, part)
+
+    return late
+
+
+def _taken_away(publish):
+    """Another run finds the part damaged, as it thinks, and removes it."""
+
+    def gone(partial, part):
+        publish(partial, part)
+        shutil.rmtree(part)
+
+    return gone
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("other", [_made_by_another, _taken_away])
+def test_runs_that_share_a_cache_may_fill_it_at_once(tmp_path, monkeypatch, other):
+    paths = photos(tmp_path, 11)
+    monkeypatch.setattr(files, "publish", other(files.publish))
+    features = features_of(paths, Means(), tmp_path / "cache")
+    torch.testing.assert_close(features.rows(range(11)), expected(paths, Means()), rtol=1e-3, atol=0)
+    assert not list((tmp_path / "cache").glob("*/*.partial-*"))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_that_another_run_made_meanwhile_is_left_in_its_place(tmp_path):
+    paths = photos(tmp_path, 4)
+    places = []
+
+    class Slow(Means):
+        def grid(self, batch):
+            if not self.seen:
+                features_of(paths, Means(), tmp_path / "cache")
+                places.extend(part.stat().st_ino for part in (tmp_path / "cache").glob("*/part-*"))
+            return super().grid(batch)
+
+    features = features_of(paths, Slow(), tmp_path / "cache")
+    assert [part.stat().st_ino for part in (tmp_path / "cache").glob("*/part-*")] == places
+    torch.testing.assert_close(features.rows(range(4)), expected(paths, Means()), rtol=1e-3, atol=0)
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 
 import numpy as np
 import pytest
 
 from regard.errors import DataError
+from regard.training import files
 from regard.translation import encoded as encoded_module
 from regard.translation.batches import Pairs
 from regard.translation.config import CorpusConfig, DataConfig, VocabularyConfig
@@ -103,7 +105,7 @@ def test_a_large_vocabulary_takes_wider_numbers(corpus, tmp_path, monkeypatch):
 def test_interrupted_building_leaves_nothing_and_is_begun_anew(corpus, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     with monkeypatch.context() as patch:
-        patch.setattr(encoded_module, "publish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(encoded_module, "publish_once", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             encode_corpus(corpus, VOCABULARIES, settings(), cache)
     assert list(cache.iterdir()) == []
@@ -131,6 +133,18 @@ def test_two_builders_at_once_leave_one_whole_entry(corpus, tmp_path, monkeypatc
     assert len(encode_corpus(corpus, VOCABULARIES, settings(), cache)) == 5
     (entry,) = cache.iterdir()
     assert (entry / "in use").exists()
+
+
+def test_one_that_is_published_at_the_last_moment_serves(corpus, tmp_path, monkeypatch):
+    publish = files.publish
+
+    def late(partial, path):
+        shutil.copytree(partial, path)
+        publish(partial, path)
+
+    monkeypatch.setattr(files, "publish", late)
+    assert len(encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / "cache")) == 5
+    assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
 def test_a_cache_that_lost_bytes_is_built_again(corpus, tmp_path):

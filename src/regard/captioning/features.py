@@ -26,7 +26,7 @@ from regard.captioning.backbones import Backbone
 from regard.captioning.corpus import OnBad
 from regard.captioning.photos import open_photo, read_photo
 from regard.errors import DataError, InputError
-from regard.training.files import partial_path, publish, remove_leftovers, write_text
+from regard.training.files import partial_path, publish_once, remove_leftovers, write_text
 from regard.training.progress import clock
 
 _FORMAT = 1
@@ -197,23 +197,39 @@ class _Store:
         partial = partial_path(part)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
-        np.save(partial / "features.npy", np.stack(self._rows))
-        np.save(partial / "digests.npy", np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST))
-        shutil.rmtree(part, ignore_errors=True)  # of that name there can only be one that was found damaged
-        publish(partial, part)
-        self._take(part)
+        features = np.stack(self._rows)
+        try:
+            np.save(partial / "features.npy", features)
+            np.save(partial / "digests.npy", np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST))
+            publish_once(partial, part, lambda there: _load(there) is not None)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        if not self._take(part):  # another run has removed it
+            self.parts.append(features)
         self._digests, self._rows = [], []
 
-    def _take(self, part: Path) -> None:
-        """Map a part into memory; one that a disk has damaged is as good as none."""
-        try:
-            digests = np.load(part / "digests.npy", allow_pickle=False)
-            features = np.load(part / "features.npy", mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            return
+    def _take(self, part: Path) -> bool:
+        """Map a part into memory, if it is whole."""
+        if (loaded := _load(part)) is None:
+            return False
         number = len(self.parts)
-        self.parts.append(features)
-        self.places |= {digest.tobytes(): (number, row) for row, digest in enumerate(digests)}
+        self.parts.append(loaded.features)
+        self.places |= {digest.tobytes(): (number, row) for row, digest in enumerate(loaded.digests)}
+        return True
+
+
+class _Part(NamedTuple):
+    digests: NDArray[np.uint8]
+    features: NDArray[np.float16]
+
+
+def _load(part: Path) -> _Part | None:
+    """A part, memory-mapped; one that a disk has damaged is as good as none."""
+    try:
+        digests = np.load(part / "digests.npy", allow_pickle=False)
+        return _Part(digests, np.load(part / "features.npy", mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError):
+        return None
 
 
 class _Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -44,6 +45,17 @@ def publish(partial: Path, path: Path) -> None:
     sync_directory(partial)
     os.rename(partial, path)
     sync_directory(path.parent)
+
+
+def publish_once(partial: Path, path: Path, is_whole: Callable[[Path], bool]) -> None:
+    """As :func:`publish`, where others may publish the same: theirs stays if it is whole, and makes way if not."""
+    try:
+        publish(partial, path)
+    except OSError:
+        if is_whole(path):
+            return
+        shutil.rmtree(path, ignore_errors=True)
+        publish(partial, path)
 
 
 def partial_path(path: Path) -> Path:

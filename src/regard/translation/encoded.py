@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError
-from regard.training.files import partial_path, publish, remove_leftovers
+from regard.training.files import partial_path, publish_once, remove_leftovers
 from regard.translation.config import DataConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.vocabularies import Vocabularies
@@ -76,9 +76,7 @@ def encode_corpus(
     partial.mkdir()
     try:
         meta = _write(corpus, vocabularies, data, partial, threads, report)
-        if not _complete(directory):  # another run may have made it meanwhile
-            shutil.rmtree(directory, ignore_errors=True)
-            publish(partial, directory)
+        publish_once(partial, directory, _complete)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     report(f"encoded {corpus.name}: {meta['pairs']:,} pairs{_left_out(meta)}")

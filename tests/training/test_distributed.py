@@ -7,9 +7,10 @@ import json
 import pytest
 import torch
 
+from regard.errors import DataError
 from regard.training import train
 from regard.training.config import TrainingConfig
-from regard.training.distributed import join
+from regard.training.distributed import Processes, join
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
 from tests.training.toy_task import settings
 
@@ -71,6 +72,19 @@ def test_alone_every_exchange_is_free():
         assert processes.sum(tensor) is tensor
         assert processes.gather(tensor) == [tensor]
         assert processes.by_first(lambda: "x") == "x"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), DataError("a bad line")])
+def test_what_ends_the_first_process_reaches_those_that_wait(monkeypatch, error):
+    sent = []
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", lambda box, **_: sent.append(list(box)))
+
+    def fail():
+        raise error
+
+    with pytest.raises(type(error), match=r"No space|a bad line"):
+        Processes(0, 2, torch.device("cpu"), 1).by_first(fail)
+    assert sent == [[None, error]]
 
 
 def test_threads_are_shared_out_among_the_processes_of_a_machine(monkeypatch):

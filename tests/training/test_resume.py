@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
 from regard.errors import CheckpointError, TrainingError
-from regard.training import checkpoint, train
+from regard.training import checkpoint, files, train
 from regard.training.checkpoint import Checkpoints, State
 from regard.training.directory import Log, RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
@@ -202,6 +203,67 @@ def test_a_log_that_cannot_be_brought_to_the_disk_is_told_with_the_checkpoint(tm
     monkeypatch.setattr(Log, "sync", full)
     with pytest.raises(CheckpointError, match=r"cannot be written: .*No space left.*Make room"):
         train(settings(tmp_path / "run"))
+
+
+def test_a_log_that_cannot_be_written_between_checkpoints_is_told_alike(whole, tmp_path, monkeypatch):
+    run, original = tmp_path / "run", Log.write
+
+    def full(self, kind, values):
+        if values["update"] == 7:
+            raise OSError(28, "No space left on device")
+        original(self, kind, values)
+
+    monkeypatch.setattr(Log, "write", full)
+    with pytest.raises(CheckpointError, match=r"log.* cannot be written: .*No space left.* of update 6 .*--resume"):
+        train(settings(run))
+    monkeypatch.undo()
+    train(settings(run), resume=True)
+    assert_same_run(run, whole)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_log_on_a_full_disk_is_closed_without_a_second_error():
+    log_file = Log(Path("/dev/full"), 0)
+    log_file.write("update", {"update": 1})
+    log_file.close()
+    log_file.close()
+
+
+def test_a_run_goes_on_without_the_one_it_began_with(whole, tmp_path):
+    first = tmp_path / "first"
+    shutil.copytree(whole, first)
+    run = tmp_path / "run"
+    train(settings(run, updates=14, begin_with=str(first)))
+    shutil.rmtree(first)
+    assert train(settings(run, updates=15, begin_with=str(first)), resume=True).updates == 15
+
+
+def test_a_run_does_not_begin_with_weights_of_other_words(whole, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(whole, other)
+    (other / "vocabulary.json").write_text('"other words, as many"')
+    with pytest.raises(CheckpointError, match=r"begin_with = .*other.*: its vocabulary\.json is not that of .*run"):
+        train(settings(tmp_path / "run", begin_with=str(other)))
+
+
+def test_a_run_begun_on_a_cpu_may_go_on_elsewhere():
+    """There is no state of that device in the checkpoint; the notes on resuming say that it is another."""
+    before = torch.get_rng_state()
+    checkpoint.restore_random_states({"cpu": before}, torch.device("cuda"))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch, there):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    if there:
+        (tmp_path / "x.html").write_text("before")
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write_text(tmp_path / "x.html", "after")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"] * there
 
 
 def test_the_same_update_can_be_saved_again_without_a_moment_of_none(tmp_path):

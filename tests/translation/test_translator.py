@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regard
+from regard import pretrained
 from regard.decoding import search
 from regard.errors import CheckpointError, DataError, InputError, UnknownName
 from regard.translation import translator
@@ -156,6 +157,20 @@ def test_models_that_cannot_be_found_or_used(tmp_path):
         regard.Translator.load("nowhere")
     with pytest.raises(CheckpointError, match=r"is not a run directory: it has no config\.toml"):
         regard.Translator.load(tmp_path)
+
+
+def test_a_folder_of_that_name_does_not_hide_a_model_that_ships(tmp_path, monkeypatch):
+    shipped, mine = tmp_path / "shipped" / "en-fr", tmp_path / "here" / "en-fr"
+    for folder in (shipped, mine):
+        folder.mkdir(parents=True)
+    (shipped / "config.toml").touch()
+    monkeypatch.setattr(pretrained, "HOME", shipped.parent)
+    monkeypatch.chdir(mine.parent)
+    assert pretrained.find("en-fr") == shipped
+    with pytest.raises(CheckpointError, match="is not a run directory"):
+        pretrained.find("./en-fr")
+    (mine / "config.toml").touch()
+    assert pretrained.find("en-fr").resolve() == mine
 
 
 def test_a_damaged_file_is_named(toy_run, tmp_path):

@@ -18,17 +18,22 @@ def names() -> list[str]:
 def find(model: str | os.PathLike[str]) -> Path:
     """The directory of a model: a run directory, or the name of one that ships with the package."""
     path = Path(model)
-    if path.is_dir():
-        if not (path / "config.toml").is_file():
-            raise CheckpointError(f"{path} is not a run directory: it has no config.toml. `regard train` makes one.")
+    if (path / "config.toml").is_file():
         return path
     if (HOME / path.name / "config.toml").is_file() and path.name == str(model):
         return HOME / path.name
+    if path.is_dir():
+        raise CheckpointError(f"{path} is not a run directory: it has no config.toml. `regard train` makes one.")
     shipped = f"choose from {', '.join(names())}" if names() else "none ship with this version"
     raise UnknownName(
         f"no model is called {str(model)!r}, and there is no such directory; {shipped}, "
         f"or name the directory of a run.{did_you_mean(str(model), names())}"
     )
+
+
+def vocabulary_files(directory: Path) -> dict[str, Path]:
+    """The vocabularies of a run, by their names."""
+    return {path.name: path for path in directory.glob("vocabulary*") if ".partial-" not in path.name}
 
 
 def weights_file(directory: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from regard.errors import CheckpointError
-from regard.pretrained import find, weights_file
+from regard.pretrained import find, vocabulary_files, weights_file
 from regard.training.config import RunConfig, load_config
 from regard.training.files import partial_path, publish, write_text
 from regard.training.toml import render
@@ -31,8 +31,8 @@ def export(run: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
         partial.mkdir(parents=True)
         half = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in weights.items()}
         save_weights(half, partial / "best.safetensors")
-        for vocabulary in source.glob("vocabulary*"):
-            shutil.copyfile(vocabulary, partial / vocabulary.name)
+        for name, vocabulary in vocabulary_files(source).items():
+            shutil.copyfile(vocabulary, partial / name)
         write_text(partial / "config.toml", render(_anonymous(config)))
         publish(partial, target)
     except OSError as error:

@@ -195,7 +195,7 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 
 def restore_random_states(states: dict[str, Tensor], device: torch.device) -> None:
-    """Set what :func:`random_states` gave."""
+    """Set what :func:`random_states` gave; on another kind of device, as much of it as serves."""
     torch.set_rng_state(states["cpu"])
-    if device.type == "cuda":
+    if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)

@@ -15,7 +15,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +194,9 @@ class Log:
         return self._file.tell()
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what a full disk does not take is written again after the last checkpoint."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _refuse(reasons: list[str]) -> None:

@@ -61,7 +61,7 @@ class Processes:
         if self.first:
             try:
                 box[0] = action()
-            except RegardError as error:
+            except (RegardError, OSError) as error:
                 box[1] = error
         dist.broadcast_object_list(box, src=0, device=self.device)
         if box[1] is not None:

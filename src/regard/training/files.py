@@ -6,17 +6,23 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace the file at once: a reader finds the old content or the new, never a part."""
     partial = partial_path(path)
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+        raise
     sync_directory(path.parent)
 
 

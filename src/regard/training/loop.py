@@ -6,6 +6,7 @@ import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import CheckpointError, ConfigError, TrainingError
-from regard.pretrained import find, weights_file
+from regard.pretrained import find, vocabulary_files, weights_file
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
@@ -52,14 +53,17 @@ class Trainer:
         checkpoints: Checkpoints,
         log: Log | None,
         progress: Silent,
+        *,
+        fresh: bool = True,
     ) -> None:
+        """``fresh=False`` where :meth:`restore` brings the weights."""
         self.task, self.config, self.processes = task, config, processes
         self.checkpoints, self.log, self.progress = checkpoints, log, progress
         self.device = processes.device
         self.state = State()
         self.model = task.build_model(torch.Generator().manual_seed(config.seed)).to(self.device)
-        if config.begin_with:
-            load_weights(self.model, weights_file(find(config.begin_with)), all_of_them=False)
+        if config.begin_with and fresh:
+            self._begin_with(find(config.begin_with))
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.parameters,
@@ -71,6 +75,17 @@ class Trainer:
         )
         # Dropout draws from the global state, which the caller's is kept apart from (see distributed.join).
         torch.manual_seed((config.seed * 1_000_003 + processes.rank + 1) % 2**63)
+
+    def _begin_with(self, run: Path) -> None:
+        """Take the weights of another run, whose words must be the same: each has its place in the embeddings."""
+        mine, theirs = vocabulary_files(self.checkpoints.run), vocabulary_files(run)
+        for name in sorted(mine.keys() | theirs.keys()):
+            if not (name in mine and name in theirs and mine[name].read_bytes() == theirs[name].read_bytes()):
+                raise CheckpointError(
+                    f"training.begin_with = {self.config.begin_with!r} cannot be used: its {name} is not that of "
+                    f"{self.checkpoints.run}. Begin a run that has the same vocabulary."
+                )
+        load_weights(self.model, weights_file(run), all_of_them=False)
 
     def restore(self, state: State) -> None:
         """Stand where the checkpoint of ``state`` stood."""
@@ -291,12 +306,7 @@ class Trainer:
             self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
             self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
         except (OSError, SafetensorError) as error:
-            saved = self.checkpoints.updates()
-            kept = f"that of update {saved[-1]} is complete" if saved else "there is none yet"
-            raise CheckpointError(
-                f"the checkpoint of update {self.state.update} cannot be written: {error}; {kept}. "
-                "Make room, then go on with --resume."
-            ) from error
+            raise self._cannot_write("the checkpoint", error) from error
 
     def _end(self) -> str:
         """Which limit has been reached, if one has."""
@@ -333,7 +343,18 @@ class Trainer:
 
     def _log(self, kind: str, values: dict[str, Any]) -> None:
         if self.log:
-            self.log.write(kind, values)
+            try:
+                self.log.write(kind, values)
+            except OSError as error:
+                raise self._cannot_write("the log", error) from error
+
+    def _cannot_write(self, what: str, error: Exception) -> CheckpointError:
+        saved = self.checkpoints.updates()
+        kept = f"the checkpoint of update {saved[-1]} is complete" if saved else "there is no checkpoint yet"
+        return CheckpointError(
+            f"{what} of update {self.state.update} cannot be written: {error}; {kept}. "
+            "Make room, then go on with --resume."
+        )
 
 
 def _stack(loss: Loss, device: torch.device) -> Tensor:

@@ -118,7 +118,9 @@ class _Run:
             log.write(
                 "start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads}
             )
-        trainer = Trainer(self.task, self.config.training, self.processes, self.checkpoints, log, self.show)
+        trainer = Trainer(
+            self.task, self.config.training, self.processes, self.checkpoints, log, self.show, fresh=not state.update
+        )
         if state.update:
             if self.processes.first:
                 self.checkpoints.expose(state)

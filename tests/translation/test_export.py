@@ -6,10 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors import SafetensorError
 
 import regard
 from regard.errors import CheckpointError
-from regard.pretrained.export import export
+from regard.pretrained.export import anonymous, export
+from regard.training.config import load_config
+from regard.training.toml import render
+from regard.training.weights import save_weights
 
 SENTENCE = "the red cat sees a dog"
 
@@ -33,6 +38,43 @@ def test_no_path_of_the_machine_is_handed_on(toy_run: Path, tmp_path: Path) -> N
     assert str(toy_run.parent) not in (folder / "config.toml").read_text()
     assert 'path = "train.tsv"' in (folder / "config.toml").read_text()
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_only_paths_are_cut() -> None:
+    """A setting with a slash in it may be something else, such as the name of a field."""
+    shown = {"path": "here/train.jsonl", "source_field": "texts/en"}
+    corpora = {"train": [shown], "validation": [shown]}
+    config = load_config({"task": "translate", "run": "runs/fr", "data": {**corpora, "cache": "there/cache"}})
+    cut = anonymous(config).model_dump()
+    assert (cut["run"], cut["data"]["cache"]) == ("fr", "cache")
+    assert {key: cut["data"]["train"][0][key] for key in shown} == {"path": "train.jsonl", "source_field": "texts/en"}
+
+
+def test_a_captioner_that_sees_by_a_model_elsewhere_is_not_handed_on_without_it(tmp_path: Path) -> None:
+    (tmp_path / "models" / "vit").mkdir(parents=True)
+    (tmp_path / "run").mkdir()
+    photographs = [{"path": "captions.jsonl"}]
+    data = {"backbone": str(tmp_path / "models" / "vit"), "train": photographs, "validation": photographs}
+    config = load_config({"task": "caption", "run": "run", "data": data})
+    (tmp_path / "run" / "config.toml").write_text(render(config))
+    with pytest.raises(CheckpointError, match=r"sees by .*vit, which is no part of the run"):
+        export(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    corpora = {"train": [{"path": "train.tsv"}], "validation": [{"path": "dev.tsv"}]}
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.toml").write_text(render(load_config({"task": "translate", "run": "run", "data": corpora})))
+    save_weights({"weight": torch.ones(2)}, run / "best.safetensors")
+    monkeypatch.setattr("regard.pretrained.export.save_weights", full)
+    with pytest.raises(CheckpointError, match=r"out cannot be written: .*No space left"):
+        export(run, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == [run]
 
 
 def test_a_folder_that_is_there_is_not_written_over(toy_run: Path, tmp_path: Path) -> None:

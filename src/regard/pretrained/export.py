@@ -7,12 +7,20 @@ import shutil
 from pathlib import Path, PurePath
 from typing import Any
 
+from safetensors import SafetensorError
+
+from regard.captioning.backbones import BACKBONES
+from regard.captioning.config import CaptionConfig
 from regard.errors import CheckpointError
 from regard.pretrained import find, vocabulary_files, weights_file
 from regard.training.config import RunConfig, load_config
 from regard.training.files import partial_path, publish, write_text
 from regard.training.toml import render
 from regard.training.weights import read_weights, save_weights
+
+_PATHS = frozenset(
+    ("run", "cache", "path", "source", "target", "images", "source_file", "target_file", "begin_with")
+)  # the settings that name files
 
 
 def export(run: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
@@ -25,6 +33,7 @@ def export(run: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
     if target.exists():
         raise CheckpointError(f"{target} is there already; name a folder that is not, or remove it")
     config = load_config(source / "config.toml")
+    _check_whole(config)
     weights = read_weights(weights_file(source))
     partial = partial_path(target)
     try:
@@ -33,23 +42,32 @@ def export(run: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
         save_weights(half, partial / "best.safetensors")
         for name, vocabulary in vocabulary_files(source).items():
             shutil.copyfile(vocabulary, partial / name)
-        write_text(partial / "config.toml", render(_anonymous(config)))
+        write_text(partial / "config.toml", render(anonymous(config)))
         publish(partial, target)
-    except OSError as error:
-        raise CheckpointError(f"{target} cannot be written: {error.strerror}") from None
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
 
 
-def _anonymous(config: RunConfig) -> RunConfig:
+def anonymous(config: RunConfig) -> RunConfig:
     """The settings with each path cut down to its last part."""
     return load_config(_last_parts(config.model_dump()))
 
 
-def _last_parts(value: Any) -> Any:
+def _last_parts(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _last_parts(inner) for key, inner in value.items()}
+        return {inner_key: _last_parts(inner, inner_key) for inner_key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_last_parts(inner) for inner in value]
-    return PurePath(value).name if isinstance(value, str) and os.sep in value else value
+        return [_last_parts(inner, key) for inner in value]
+    return PurePath(value).name if key in _PATHS and os.sep in value else value
+
+
+def _check_whole(config: RunConfig) -> None:
+    """Refuse what would not work where it is handed on to."""
+    if isinstance(config, CaptionConfig) and config.data.backbone not in BACKBONES:
+        raise CheckpointError(
+            f"this captioner sees by {config.data.backbone}, which is no part of the run and may be too large to hand "
+            f"on; captioners with the backbones {', '.join(BACKBONES)} can be exported. Copy the run and that folder."
+        )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 from regard.captioning.task import CaptionTask, stored_vocabulary
@@ -109,6 +111,29 @@ def test_what_a_person_can_mend_is_said(scenes, tmp_path, changes, error, said):
 def test_a_changed_setting_is_refused_on_resume(scenes, soft_run):
     with pytest.raises(CheckpointError, match=r'model\.attention was "soft" in .*, is "hard" now'):
         train(run_file(scenes, soft_run, model__attention="hard"), resume=True)
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_changed_photographs_are_refused_on_resume(scenes, tmp_path, part):
+    mine, run = tmp_path / "scenes", tmp_path / "run"
+    shutil.copytree(scenes, mine)
+    train(run_file(mine, run, training__updates=1))
+    mine = mine.rename(tmp_path / "moved")
+    train(run_file(mine, run, training__updates=2), resume=True)  # only moved: the same photographs
+    photo = sorted((mine / part).rglob("*.png"))[3]
+    Image.new("RGB", (64, 64), "red").save(photo)
+    key = {"train": "data.train", "dev": "data.validation"}[part]
+    with pytest.raises(CheckpointError, match=rf"^{key}, a photograph has changed since .*run was begun"):
+        train(run_file(mine, run, training__updates=3), resume=True)
+
+
+def test_a_photograph_that_can_no_longer_be_read_is_refused_on_resume(scenes, tmp_path):
+    mine, run = tmp_path / "scenes", tmp_path / "run"
+    shutil.copytree(scenes, mine)
+    train(run_file(mine, run, training__updates=1, data__on_bad="skip"))
+    sorted((mine / "train").rglob("*.png"))[3].unlink()
+    with pytest.raises(CheckpointError, match=r"^data\.train, a photograph has changed since"):
+        train(run_file(mine, run, training__updates=2, data__on_bad="skip"), resume=True)
 
 
 def test_hard_attention_may_begin_with_what_soft_attention_learned(scenes, soft_run, tmp_path):

@@ -142,6 +142,15 @@ def test_another_number_of_processes_or_version_is_told(half, capsys):
         train(settings(half), resume=True)
 
 
+def test_what_was_not_noted_when_the_run_began_is_not_held_against_it(half):
+    facts = json.loads((half / "run.json").read_text())
+    facts["fingerprints"] = {}
+    (half / "run.json").write_text(json.dumps(facts))
+    train(settings(half, updates=15), resume=True)
+    with pytest.raises(CheckpointError, match=r"toy\.corpus has changed"):
+        train(settings(half, updates=16), resume=True, overrides=["toy.corpus=xyz"])
+
+
 def test_a_directory_in_use_is_refused(half, tmp_path):
     with pytest.raises(CheckpointError, match=r"half already holds a run\. Go on with it by --resume, .*--set run="):
         train(settings(half))

@@ -171,6 +171,30 @@ def test_validation_leaves_no_line_out(corpora, tmp_path):
     assert len(task.examples) < 160
 
 
+@pytest.mark.parametrize("model", [{**RNN, "attention": "location"}, {**TRANSFORMER, "positions": "learned"}])
+@pytest.mark.parametrize(("max_tokens", "told"), [(0, "train"), (8, "validation")])
+def test_sentences_longer_than_the_model_s_places_are_told_before_the_first_update(
+    corpora, whole, tmp_path, model, max_tokens, told
+):
+    def prepare(places):
+        given = {"data__max_tokens": max_tokens, "vocabulary__source_file": str(whole / "vocabulary.model")}
+        settings = config(corpora, tmp_path / "run", **given).model_dump()
+        task = TranslationTask(load_config({**settings, "model": {**model, "max_positions": places}}))
+        task.prepare(tmp_path / "run", begun=False, threads=1, report=lambda _: None)
+        return task
+
+    task = prepare(100)
+    longest = {
+        name: int(pairs.sizes(np.arange(len(pairs)))[:, : 1 if model.get("attention") == "location" else 2].max())
+        for name, pairs in (("train", task.examples), ("validation", task.held_out))
+    }
+    prepare(max(longest.values()))
+    places = longest[told] - 1
+    message = rf"^model\.max_positions = {places} .* data\.{told}\.\d .* of {places} pieces"
+    with pytest.raises(ConfigError, match=message):
+        prepare(places)
+
+
 def test_it_learns(corpora, tmp_path):
     settings = config(
         corpora,

@@ -50,10 +50,15 @@ class Features:
     """
 
     def __init__(
-        self, parts: Sequence[NDArray[np.float16]], places: NDArray[np.int64], reasons: Mapping[int, str]
+        self,
+        parts: Sequence[NDArray[np.float16]],
+        places: NDArray[np.int64],
+        reasons: Mapping[int, str],
+        digests: Sequence[bytes],
     ) -> None:
         self._parts = parts
         self._places = places  # (photographs, 2): part and row; -1 where there is none
+        self._digests = digests
         self.reasons = reasons
         """why a photograph could not be read, by its number"""
 
@@ -64,6 +69,11 @@ class Features:
     def good(self) -> NDArray[np.bool_]:
         """Which of the photographs could be read, (photographs,)."""
         return self._places[:, 0] >= 0
+
+    def fingerprint(self) -> str:
+        """A digest of the photographs in their order, and of which could be read."""
+        seen = (digest if good else b"" for digest, good in zip(self._digests, self.good, strict=True))
+        return hashlib.blake2b(b"".join(d.ljust(_DIGEST, b"-") for d in seen), digest_size=_DIGEST).hexdigest()
 
     def __getitem__(self, number: int) -> Tensor:
         """Of one photograph, in float32."""
@@ -115,7 +125,7 @@ def features_of(
     progress.finished(list(reasons.values()))
     nowhere = (-1, -1)
     places = [store.places[digest] if number not in reasons else nowhere for number, digest in enumerate(digests)]
-    return Features(store.parts, np.array(places, np.int64).reshape(-1, 2), reasons)
+    return Features(store.parts, np.array(places, np.int64).reshape(-1, 2), reasons, digests)
 
 
 class _Photo(NamedTuple):

@@ -50,6 +50,7 @@ class CaptionTask:
             for corpora in (config.data.train, config.data.validation)
         )
         self.backbone = load_backbone(config.data.backbone)
+        self._photographs: dict[str, str] = {}
         self.vocabulary: Vocabulary
         self.examples: Captions
         self.held_out: Described
@@ -65,22 +66,24 @@ class CaptionTask:
             captions = (caption for example in train for caption in example.captions)
             self.vocabulary = Vocabulary.learn(wording(captions, self.config.vocabulary), self.config.vocabulary)
 
-        def described(examples: list[Example], max_words: int) -> Described:
+        def described(key: str, examples: list[Example], max_words: int) -> Described:
             paths = [example.image for example in examples]
             features = features_of(paths, self.backbone, cache, report=report, on_bad=data.on_bad)
+            self._photographs[key] = features.fingerprint()
             return describe(examples, features, self.vocabulary, self.config.vocabulary, max_words)
 
-        self.examples = described(train, data.max_words).captions
-        self.held_out = described(held_out, 0)  # a test leaves nothing out
+        self.examples = described("data.train", train, data.max_words).captions
+        self.held_out = described("data.validation", held_out, 0)  # a test leaves nothing out
 
     def fingerprints(self) -> dict[str, str]:
-        """Digests of the corpora, the vocabulary and the backbone."""
+        """Digests of the corpora, the photographs, the vocabulary and the backbone."""
         corpora = (("data.train", self._train), ("data.validation", self._validation))
         prints = {
             f"{key}.{number}, the corpus": corpus.content_hash()
             for key, several in corpora
             for number, corpus in enumerate(several)
         }
+        prints |= {f"{key}, a photograph": print_ for key, print_ in self._photographs.items()}
         return {**prints, "the vocabulary": self.vocabulary.fingerprint(), "the backbone": self.backbone.identity}
 
     def save(self, run: Path) -> None:

@@ -106,7 +106,7 @@ class RunDirectory:
         """Refuse a changed corpus, vocabulary or number of processes; returns what goes against bit for bit."""
         before = self._stored_facts()
         old_prints, new_prints = before["fingerprints"], facts["fingerprints"]
-        changed = (n for n in dict.fromkeys([*old_prints, *new_prints]) if old_prints.get(n) != new_prints.get(n))
+        changed = (name for name, old in old_prints.items() if new_prints.get(name) != old)
         refused = [f"{name} has changed since {self.path} was begun." for name in changed]
         if before["processes"] != facts["processes"]:
             refused.append(

@@ -47,6 +47,10 @@ class EncodedCorpus:
         offsets = self._offsets[side]
         return np.asarray(offsets[rows + 1] - offsets[rows])
 
+    def longest(self, side: int) -> int:
+        """The number of pieces of the longest source (0) or target (1)."""
+        return int(np.diff(self._offsets[side]).max())
+
     def ids(self, side: int, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The pieces of the rows end to end, and the number of pieces of each row."""
         lengths = self.lengths(side, rows)

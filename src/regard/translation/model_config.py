@@ -83,6 +83,11 @@ class RNNConfig(Settings):
             return "between"
         return "previous" if self.attention in ASKED_BY_PREVIOUS or self.attention == "none" else "current"
 
+    @property
+    def places(self) -> tuple[int | None, int | None]:
+        """How long, with its mark, a source and a target may be; None = any length."""
+        return self.max_positions if self.attention == "location" else None, None
+
     @field_validator("attention")
     @classmethod
     def _known(cls, name: str) -> str:
@@ -137,6 +142,12 @@ class TransformerConfig(Settings):
     dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
     dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
+
+    @property
+    def places(self) -> tuple[int | None, int | None]:
+        """How long, with its mark, a source and a target may be; None = any length."""
+        most = self.max_positions if self.positions == "learned" else None
+        return most, most
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:

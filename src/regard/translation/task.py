@@ -10,12 +10,13 @@ import torch
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.decoding import limit_for, search
+from regard.errors import ConfigError
 from regard.training.order import Order
 from regard.training.task import Validation
 from regard.translation.batches import Pairs
 from regard.translation.config import TranslationConfig
 from regard.translation.corpus import Corpus, Pair
-from regard.translation.encoded import encode_corpus
+from regard.translation.encoded import SIDES, EncodedCorpus, encode_corpus
 from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
 from regard.translation.vocabularies import (
@@ -57,7 +58,19 @@ class TranslationTask:
             [encode_corpus(c, self.vocabularies, limits, cache, threads=threads, report=report) for c in corpora]
             for corpora, limits in ((self._train, data), (self._validation, everything))
         )
+        self._check_places(train, "data.train", "lower data.max_tokens")
+        self._check_places(held_out, "data.validation", "split the sentence")
         self.examples, self.held_out = Pairs(train, weights), Pairs(held_out)
+
+    def _check_places(self, corpora: list[EncodedCorpus], key: str, advice: str) -> None:
+        """Refuse what would end the training at its longest sentence, be it hours later."""
+        for number, corpus in enumerate(corpora):
+            for side, (name, most) in enumerate(zip(SIDES, self.config.model.places, strict=True)):
+                if most is not None and (longest := corpus.longest(side)) >= most:
+                    raise ConfigError(
+                        f"model.max_positions = {most} leaves no room for {key}.{number} with a {name} of {longest} "
+                        f"pieces and the mark at its end. Raise it to at least {longest + 1}, or {advice}."
+                    )
 
     def fingerprints(self) -> dict[str, str]:
         """Digests of the corpora and vocabularies."""

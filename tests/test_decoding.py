@@ -192,7 +192,10 @@ def test_no_sentences_give_no_hypotheses():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"beam": 0}, "a beam of 0 cannot give 1 best"),
+        ({"beam": 0}, "beam must be a whole number, 1 or more; it is 0"),
+        ({"beam": "5"}, "beam must be a whole number, 1 or more; it is '5'"),
+        ({"beam": 2.5}, r"beam must be a whole number, 1 or more; it is 2\.5"),
+        ({"n_best": "1"}, "n_best must be a whole number, 1 or more; it is '1'"),
         ({"beam": 2, "n_best": 3}, "a beam of 2 cannot give 3 best; ask for 1 <= n_best <= beam"),
         ({"alpha": -1.0}, "alpha = -1.0 .* use 0"),
         ({"limits": [3, 0]}, "every limit must leave room for one word; got 0"),

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from regard.arrays import check_sizes
 from regard.errors import InputError, ShapeError
 from regard.marks import BOS, EOS, PAD
 
@@ -109,7 +110,8 @@ def search(
     were certain. Where fewer than ``n_best`` have ended within the limit, the best unfinished ones are returned after
     them, marked as such.
     """
-    if beam < 1 or not 1 <= n_best <= beam:
+    check_sizes(beam=beam, n_best=n_best)
+    if n_best > beam:
         raise InputError(f"a beam of {beam} cannot give {n_best} best; ask for 1 <= n_best <= beam")
     if not 0 <= alpha <= 10:
         raise InputError(f"alpha = {alpha} cannot weigh the length penalty; use 0 (none) to about 1, at most 10")

@@ -278,6 +278,16 @@ def test_arrays_of_the_wrong_kind(array, error, message):
         open_photo(array)
 
 
+def test_a_file_object_that_is_too_large_is_named(monkeypatch):
+    monkeypatch.setattr("regard.captioning.photos.MOST_BYTES", 10)
+    with pytest.raises(DataError, match=r"^the photograph is too large"):
+        open_photo(io.BytesIO(encoded(PICTURE, "PNG")))
+    named = io.BytesIO(encoded(PICTURE, "PNG"))
+    named.name = "cat.png"
+    with pytest.raises(DataError, match=r"^cat\.png is too large"):
+        open_photo(named)
+
+
 def test_what_is_no_source():
     with pytest.raises(DtypeError, match="got int"):
         open_photo(7)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
+from regard import cli
 from tests.cli.test_attend import KEYS, QUERY, regard
 
 ATTEND = ["attend", "--query", QUERY, "--keys", KEYS]
@@ -46,6 +48,42 @@ def test_a_stdout_that_cannot_hold_the_text_is_said():
     assert done.returncode == 2
     assert "regard: stdout is ascii, which cannot hold" in done.stderr
     assert done.stderr.endswith("set PYTHONIOENCODING=utf-8\n")
+
+
+def _stand_in(verb, monkeypatch):
+    monkeypatch.setattr(cli, "build_app", lambda: verb)
+    monkeypatch.setattr(sys, "argv", ["regard"])
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # main sets it for good
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 8.00 TiB for an array"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8000000000000 bytes."),
+        RuntimeError("CUDA out of memory. Tried to allocate 80.00 GiB."),
+    ],
+)
+def test_too_little_memory_is_said(error, monkeypatch, capsys):
+    def run_out(*_, **__):
+        raise error
+
+    _stand_in(run_out, monkeypatch)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    said = capsys.readouterr().err
+    assert said.startswith("regard: there is not enough memory")
+    assert said.count("\n") == 1
+
+
+def test_an_error_of_our_own_is_not_hidden(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("sizes do not fit")
+
+    _stand_in(fail, monkeypatch)
+    with pytest.raises(RuntimeError, match="sizes do not fit"):
+        cli.main()
 
 
 def test_longdouble_files_are_numbers_like_others(tmp_path):

@@ -251,6 +251,11 @@ def test_the_gate_scales_the_whole_context():
         ({"asked_by": "next"}, UnknownName, "no asking state is called 'next'"),
         ({"input_feeding": True}, ConfigError, "input feeding .* needs an attention that the current state asks for"),
         ({"asked_by": "between", "layers": 2}, ConfigError, "one layer deep, not 2"),
+        (
+            {"asked_by": "between"},
+            ConfigError,
+            "attention between two states, and needs one",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(options, error, text):

@@ -44,6 +44,20 @@ def test_any_value_survives_writing_and_reading(odd):
     assert validate(Odd, tomllib.loads(render(odd))) == odd
 
 
+@pytest.mark.parametrize("task", [["translate"], 3, {"name": "translate"}])
+def test_a_task_that_is_no_name_is_refused(task):
+    with pytest.raises(ConfigError, match=r"task = .* is not known; choose from"):
+        load_config({"task": task})
+
+
+@pytest.mark.parametrize("config", [None, 3, ["run.toml"]])
+def test_what_is_no_run_file_is_refused(config):
+    with pytest.raises(
+        ConfigError, match=rf"settings are a path, a mapping or a RunConfig; got {type(config).__name__}"
+    ):
+        load_config(config)
+
+
 def test_unknown_keys_are_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match=r"no setting training\.lerning_rate; .*Did you mean 'learning_rate'\?"):
         template("translate", ["training.lerning_rate=0.1"])

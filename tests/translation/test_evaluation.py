@@ -7,7 +7,7 @@ import torch
 from sacrebleu import corpus_bleu
 
 import regard
-from regard.errors import DataError
+from regard.errors import DataError, InputError
 from regard.training.config import load_config
 from regard.translation.batches import padded_batch
 from regard.translation.corpus import Pair
@@ -60,6 +60,11 @@ def test_by_length_splits_by_the_words_of_the_source(toy, blind_run, tmp_path):
     blind = evaluate(regard.Translator.load(blind_run), [*short, *longer], beam=1)
     drawn = plot_by_length({"additive": found, "none": blind}, tmp_path / "curve.png")
     assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_text_on_one_line_is_refused_by_its_number_in_the_file(toy):
+    with pytest.raises(InputError, match=r"sentence 100 is \d+ pieces long"):
+        evaluate(toy, [*ROWS[:99], Pair("the cat " * 10_000, "le chat")])
 
 
 def test_nothing_to_evaluate_is_refused(toy):

@@ -111,8 +111,22 @@ def test_nothing_that_ends_is_still_an_answer(toy):
     short = toy.translate(SENTENCE, beam=1, max_length=2)
     assert not short.finished
     assert len(short.target_words) >= 1
-    with pytest.raises(InputError, match="every limit must leave room for one word"):
+    with pytest.raises(InputError, match="max_length must be a whole number, 1 or more; it is 0"):
         toy.translate(SENTENCE, max_length=0)
+
+
+@pytest.mark.parametrize("options", [{"beam": "5"}, {"beam": 2.5}, {"n_best": "1"}, {"max_length": "9"}])
+def test_numbers_that_are_none_are_refused_by_name(toy, options):
+    (name,) = options
+    with pytest.raises(InputError, match=rf"{name} must be a whole number"):
+        toy.translate(SENTENCE, **options)
+
+
+def test_a_search_that_would_fill_the_memory_is_refused(toy):
+    with pytest.raises(
+        InputError, match=r"a beam of 1000 over \d+ pieces .*\('the cat.* narrower beam, or .* max_length"
+    ):
+        toy.translate("the cat " * 400, beam=1000)
 
 
 def test_a_text_on_one_line_is_refused_by_its_number(toy):

@@ -57,7 +57,8 @@ def open_photo(source: Source, *, most_pixels: int = MOST_PIXELS, name: str = ""
     elif isinstance(source, bytes | bytearray | memoryview):
         name, raw = name or "the photograph", bytes(source)
     elif hasattr(source, "read"):
-        name, raw = name or str(getattr(source, "name", "the photograph")), _read(source, name)
+        name = name or str(getattr(source, "name", "the photograph"))
+        raw = _read(source, name)
     else:
         raise DtypeError(
             f"a photograph is a path, bytes, a file object, a PIL image or an array (h, w, 3) of uint8; "
@@ -85,7 +86,7 @@ def read_photo(path: str | os.PathLike[str]) -> bytes:
 def _read(file: IO[bytes], name: str) -> bytes:
     raw = file.read(MOST_BYTES + 1)
     if not isinstance(raw, bytes):
-        raise DtypeError(f"{name or 'the file'} gives {type(raw).__name__}; open it in binary mode ('rb').")
+        raise DtypeError(f"{name} gives {type(raw).__name__}; open it in binary mode ('rb').")
     if len(raw) > MOST_BYTES:
         raise DataError(f"{name} is too large for a photograph: over {MOST_BYTES >> 20} MB. Make it smaller.")
     return raw

@@ -24,7 +24,7 @@ VERBS = {
     "align": "Align given sentence pairs word by word.",
     "export": "Write a trained model as a small folder to hand on.",
     "serve": "Open a page on this machine to step through attention.",
-    "demo": "Run the worked examples and write their pictures.",
+    "demo": "Compute the worked examples, train two small models, and write a report.",
 }
 
 
@@ -59,6 +59,10 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except (MemoryError, RuntimeError) as error:
+        if debug or not _out_of_memory(error):
+            raise
+        sys.exit(fail(f"there is not enough memory for this. {str(error).partition(chr(10))[0]}".rstrip()))
     except OSError as error:
         if debug:
             raise
@@ -79,6 +83,11 @@ def _said(error: Exception) -> str:
         text = " ".join(str(error).split())
         return f"{text[:1].lower()}{text[1:]} See --help."
     return str(error)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory was all that was lacking; torch says so in words only."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error)
 
 
 def _drop_stdout() -> None:

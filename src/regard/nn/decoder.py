@@ -142,6 +142,8 @@ class Decoder(nn.Module):
         self.asked_by = choose("asking state", asked_by, dict(zip(ASKED_BY, ASKED_BY, strict=True)))
         if self.asked_by == "between" and layers > 1:
             raise ConfigError(f"the conditional cell is one layer deep, not {layers}; set decoder_layers = 1")
+        if self.asked_by == "between" and attention is None:
+            raise ConfigError("the conditional cell has its attention between two states, and needs one")
         if input_feeding and (attention is None or self.asked_by != "current"):
             raise ConfigError(
                 "input feeding gives the next step what the current state's attention found; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -109,9 +110,11 @@ def load_config(config: RunConfig | Mapping[str, Any] | str | Path, overrides: I
         values = config.model_dump()
     elif isinstance(config, Mapping):
         values = dict(config)
-    else:
+    elif isinstance(config, str | os.PathLike):
         where = str(config)
         values = _read(Path(config))
+    else:
+        raise ConfigError(f"settings are a path, a mapping or a RunConfig; got {type(config).__name__}.")
     values = override(values, overrides)
     return validate(config_class(values.get("task"), where=where), values, where=where)
 
@@ -122,7 +125,7 @@ def config_class(task: Any, *, where: str = "") -> type[RunConfig]:
     choices = ", ".join(f'"{name}"' for name in TASKS)
     if task is None:
         raise ConfigError(f"{prefix}task is missing; put task = ... at the top, one of {choices}.")
-    if task not in TASKS:
+    if not isinstance(task, str) or task not in TASKS:
         raise ConfigError(
             f"{prefix}task = {task!r} is not known; choose from {choices}.{did_you_mean(str(task), TASKS)}"
         )

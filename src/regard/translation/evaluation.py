@@ -59,6 +59,7 @@ def evaluate(
     """Translate the sources and compare with the references; ``report`` hears how many are done."""
     if not pairs:
         raise DataError("there are no pairs to evaluate on")
+    translator.check([pair.source for pair in pairs])
     longest_first = sorted(range(len(pairs)), key=lambda i: -len(pairs[i].source))
     found = [""] * len(pairs)
     for start in range(0, len(pairs), BATCH):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from regard import pretrained
+from regard.arrays import check_sizes
 from regard.decoding import Hypothesis, limit_for, search
 from regard.errors import CheckpointError, DataError, InputError
 from regard.training.config import load_config
@@ -25,6 +26,7 @@ from regard.translation.words import merge_pieces, without_end
 
 BATCH = 64
 MOST = 1 << 25  # numbers that a search or an alignment holds of all looks; 128 MB
+MOST_OF_ONE = 1 << 29  # of a single sentence; 2 GB
 LONGEST = 2000  # pieces of a sentence; more is almost surely a whole text on one line
 
 
@@ -154,6 +156,10 @@ class Translator:
                 log_prob,
             )
 
+    def check(self, texts: Sequence[str]) -> None:
+        """Refuse, by its number, a text that is too long to be translated in one go."""
+        self._read(texts, 1)
+
     def _read(self, texts: Sequence[str], first: int, *, side: str = "source") -> list[_Sentence]:
         for text in texts:
             if not isinstance(text, str):
@@ -175,14 +181,22 @@ class Translator:
         self, sentences: list[_Sentence], beam: int, n_best: int, alpha: float, max_length: int | None
     ) -> Iterator[list[Hypothesis]]:
         """The best of each sentence, in order; long ones are searched few at a time, so that memory stays bounded."""
+        check_sizes(beam=beam, n_best=n_best)
         limits = [limit_for(len(sentence.ids), self.model.longest) for sentence in sentences]
         if max_length is not None:
+            check_sizes(max_length=max_length)
             limits = [min(max_length, self.model.longest or max_length)] * len(sentences)
         # Each hypothesis keeps where it looked at every step, and has a score for every word of the vocabulary.
         vocabulary = len(self.vocabularies.target)
         costs = [
             beam * max(len(sentence.ids) * limit, vocabulary) for sentence, limit in zip(sentences, limits, strict=True)
         ]
+        for sentence, cost in zip(sentences, costs, strict=True):
+            if cost > MOST_OF_ONE:
+                raise InputError(
+                    f"a beam of {beam} over {len(sentence.ids)} pieces ({sentence.text[:40]!r}…) may take "
+                    f"{4 * cost / 2**30:.0f} GB. Ask for a narrower beam, or set a max_length."
+                )
         found: dict[int, list[Hypothesis]] = {}
         for rows in cut(costs, MOST):
             some = [sentences[row] for row in rows]

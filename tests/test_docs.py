@@ -13,7 +13,9 @@ from regard.translation.batches import padded_batch
 from regard.translation.model import build_model
 from regard.translation.model_config import RNNConfig
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks").rglob("*.md"))]
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,7 @@ def test_a_new_kind_is_known_to_run_files_by_its_name():
 
 
 def test_the_reference_is_what_the_package_says(monkeypatch):
-    docs = Path(__file__).parents[1] / "docs"
+    docs = ROOT / "docs"
     monkeypatch.syspath_prepend(str(docs))
     import reference
 
@@ -58,11 +60,12 @@ def test_the_reference_is_what_the_package_says(monkeypatch):
         assert f"### `regard.{name}" in told
 
 
-def test_every_picture_of_the_pages_is_there_and_they_are_small():
-    root = Path(__file__).parents[1]
-    for page in [*PAGES, root / "README.md"]:
+def test_every_picture_and_file_that_the_pages_name_is_there_and_pictures_are_small():
+    for page in TEXTS:
         text = page.read_text()
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", text) + re.findall(r'src="([^"]+)"', text):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
-    pictures = list((root / "docs" / "pictures").iterdir())
+        for path in re.findall(r"`((?:examples|docs|benchmarks|src|tests)/[\w./-]+)`", text):
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
     assert sum(picture.stat().st_size for picture in pictures) < 1_500_000

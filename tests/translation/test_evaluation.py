@@ -15,6 +15,8 @@ from regard.translation.evaluation import _loss, evaluate, plot_by_length
 from regard.translation.gold import Gold, alignment_error_rate, parse_gold, read_gold
 from regard.translation.task import TranslationTask
 from tests.translation import grammar
+from tests.translation.test_watched import RNN
+from tests.translation.test_watched import translator as untrained
 
 ROWS = [Pair(*pair) for pair in grammar.pairs()[:100]]
 
@@ -62,9 +64,9 @@ def test_by_length_splits_by_the_words_of_the_source(toy, blind_run, tmp_path):
     assert drawn.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_text_on_one_line_is_refused_by_its_number_in_the_file(toy):
+def test_a_text_on_one_line_is_refused_by_its_number_in_the_file():
     with pytest.raises(InputError, match=r"sentence 100 is \d+ pieces long"):
-        evaluate(toy, [*ROWS[:99], Pair("the cat " * 10_000, "le chat")])
+        evaluate(untrained(**RNN), [*ROWS[:99], Pair("the cat " * 10_000, "le chat")])
 
 
 def test_nothing_to_evaluate_is_refused(toy):

@@ -100,13 +100,6 @@ def test_looks_are_distributions_over_the_words(model, batch):
         torch.testing.assert_close(total, torch.ones_like(total))
 
 
-def test_every_head_can_be_seen(batch):
-    model = build(KINDS["sinusoidal"]).eval()
-    heads = model.every_head(batch)
-    assert heads.shape == (5, 2, 2, batch.target.shape[1] - 1, batch.source.shape[1])
-    torch.testing.assert_close(heads[:, 0].mean(1), model.force(batch).weights)
-
-
 def test_first_weights_come_from_the_generator_alone():
     state = torch.get_rng_state()
     one, same, other = (build(KINDS["additive"], seed).state_dict() for seed in (1, 1, 2))

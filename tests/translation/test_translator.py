@@ -13,6 +13,8 @@ from regard.errors import CheckpointError, DataError, InputError, UnknownName
 from regard.translation import translator
 from regard.translation.translator import LONGEST
 from tests.translation import grammar
+from tests.translation.test_watched import RNN
+from tests.translation.test_watched import translator as untrained
 
 SENTENCE = "the small cat sees a red house"
 
@@ -116,17 +118,17 @@ def test_nothing_that_ends_is_still_an_answer(toy):
 
 
 @pytest.mark.parametrize("options", [{"beam": "5"}, {"beam": 2.5}, {"n_best": "1"}, {"max_length": "9"}])
-def test_numbers_that_are_none_are_refused_by_name(toy, options):
+def test_numbers_that_are_none_are_refused_by_name(options):
     (name,) = options
     with pytest.raises(InputError, match=rf"{name} must be a whole number"):
-        toy.translate(SENTENCE, **options)
+        untrained(**RNN).translate(SENTENCE, **options)
 
 
-def test_a_search_that_would_fill_the_memory_is_refused(toy):
+def test_a_search_that_would_fill_the_memory_is_refused():
     with pytest.raises(
         InputError, match=r"a beam of 1000 over \d+ pieces .*\('the cat.* narrower beam, or .* max_length"
     ):
-        toy.translate("the cat " * 400, beam=1000)
+        untrained(**RNN).translate("the cat " * 400, beam=1000)
 
 
 def test_a_text_on_one_line_is_refused_by_its_number(toy):

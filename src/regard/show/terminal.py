@@ -15,7 +15,7 @@ from regard.show.blocks import TerminalMap, ink_and_colour
 from regard.show.cells import as_table, one_by_one, short
 from regard.show.colours import signed_shades
 
-__all__ = ["TerminalMap", "print_steps", "table_of"]
+__all__ = ["TerminalMap", "print_steps"]
 
 
 def print_steps(steps: Iterable[Step], console: Console) -> None:
@@ -33,13 +33,8 @@ def print_steps(steps: Iterable[Step], console: Console) -> None:
         console.print()
 
 
-def table_of(step: Step) -> Table:
-    """The numbers of one step, each on a colour for its size."""
-    numbers = as_table(step.value, step.name)
-    return _table(numbers, signed_shades(numbers))
-
-
 def _table(numbers: np.ndarray, shade: np.ndarray) -> Table:
+    """Numbers, each on a colour for its size."""
     table = Table(box=None, show_header=False, padding=(0, 0))
     for _ in range(numbers.shape[1]):
         table.add_column(justify="right", no_wrap=True)

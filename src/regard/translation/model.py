@@ -123,13 +123,6 @@ class TransformerModel(TranslationModel):
         features, looks = self.decoder(self.target_embedding(words), state)
         return features, lambda: _shown(looks)
 
-    @torch.no_grad()
-    def every_head(self, batch: Batch) -> Tensor:
-        """(b, layers, heads, q, k): where each head of each layer looks while the given translations are written."""
-        state = self.start(batch.source, batch.source_lengths)
-        _, looks = self.decoder(self.target_embedding(batch.target[:, :-1]), state)
-        return torch.stack([look.weights for look in looks], 1)
-
 
 def build_model(
     config: RNNConfig | TransformerConfig,

@@ -22,7 +22,7 @@ class TrainingConfig(Settings):
     seed: int = setting(1, "Fixes the first weights, the order of the data and the dropout.", ge=0, lt=2**63)
     begin_with: str = setting(
         "",
-        "Begin with the weights of this model or run instead of fresh ones, as far as both have them.",
+        "Begin with the weights of this model or run, of the same vocabulary, as far as both have them.",
         may_change=True,
     )
     epochs: int = setting(20, "Stop after this many passes over the data; 0 = no limit.", may_change=True, ge=0)

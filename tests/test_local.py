@@ -100,6 +100,18 @@ def test_what_one_query_sees_does_not_leak_into_its_neighbours(convert):
     assert np.isnan(got[3:8]).all()
 
 
+@pytest.mark.parametrize("score", ["dot", "scaled_dot"])
+def test_a_key_outside_the_window_may_be_as_large_as_it_likes(score):
+    query, key, value = torch.full((70, 2), 10.0), torch.ones(70, 2), torch.ones(70, 2)
+    key[0, 0] = 1e38  # finite, but its products with the queries are not
+    for x in (query, key, value):
+        x.requires_grad_()
+    near = attend_local(query, key, value, score=score, width=3)
+    assert_allclose(near.context[4:].detach(), np.ones((66, 2)), rtol=1e-6)
+    near.context[4:].sum().backward()
+    assert query.grad[4:].isfinite().all()
+
+
 @pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "concat"])
 def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
     rng = np.random.default_rng(4)

@@ -260,8 +260,14 @@ class _Work:
             is_torch_array(self.query)
             and isinstance(self.score, Dot | ScaledDot)
             and self.normalize is NORMALIZERS["softmax"]
-            and self._clean
+            and (self.visible is None or self._hidden_by_adding())
         )
+
+    def _hidden_by_adding(self) -> bool:
+        """Whether -inf added to the scores hides a key, as the kernel does it."""
+        from regard.kernels.fused import products_finite
+
+        return self._clean and products_finite(self.query, self.key)
 
     def _scale(self) -> float:
         return 1.0 if isinstance(self.score, Dot) else float(self.query.shape[-1] ** -0.5)

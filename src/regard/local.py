@@ -215,14 +215,13 @@ def _by_kernel(work: _LocalWork) -> Array | None:
     plain = work.given_centers is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
     if not (is_torch_array(work.query) and plain and len(batches) == 1):
         return None
-    if not (all_finite(work.xp, work.key) and all_finite(work.xp, work.value)):
-        return None  # it masks by adding -inf, which a NaN outside a window survives
     lengths = None
     if work.visible is not None:
         lengths = _lengths_of_padding(work)
         if lengths is None:
             return None
     from regard.kernels import window_attention
+    from regard.kernels.fused import products_finite
 
     query, key, score = work.query, work.key, work.score
     if isinstance(score, Additive | Concat):
@@ -230,6 +229,10 @@ def _by_kernel(work: _LocalWork) -> Array | None:
     if not isinstance(score, Dot | ScaledDot | SumOfTanh):
         return None
     same_width(score, query, key)
+    if not (all_finite(work.xp, key) and all_finite(work.xp, work.value)):
+        return None  # it masks by adding -inf, which a NaN outside a window survives
+    if not isinstance(score, SumOfTanh) and not products_finite(query, key):
+        return None
     how: dict[str, Any] = {"score": score.name}
     if isinstance(score, SumOfTanh):
         how = {"score": "additive", "v": weight("v", score.v, query, (query.shape[-1],), "(hidden,)")}

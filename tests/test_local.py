@@ -220,3 +220,12 @@ def test_centers_are_predicted_as_in_the_paper():
     hidden = np.tanh([0.5 - 2.0, -1.0])
     expected = 8 / (1 + np.exp(-(0.3 * hidden[0] - 0.7 * hidden[1])))
     assert_allclose(predict_centers(query, W_p, v_p, 8), [expected], rtol=1e-14)
+
+
+@pytest.mark.parametrize("far", [1000.0, -1000.0])
+def test_a_center_predicted_at_an_end_has_a_gradient(far):
+    v_p = torch.full((3,), far, requires_grad=True)
+    center = predict_centers(torch.ones(1, 2), torch.ones(3, 2), v_p, 8)
+    center.sum().backward()
+    assert center.item() == (8 if far > 0 else 0)
+    assert v_p.grad.isfinite().all()

@@ -285,7 +285,7 @@ def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
     q = arrays["query"]
     v = weight("v_p", v_p, q, (None,), "(hidden,)")
     W = weight("W_p", W_p, q, (v.shape[0], q.shape[-1]), "(hidden, query width)")
-    share = 1 / (1 + xp.exp(-(xp.tanh(q @ W.T) @ v)))
+    share = (1 + xp.tanh(xp.tanh(q @ W.T) @ v / 2)) / 2  # the sigmoid, whose exp would overflow
     return beside(lengths, "lengths", q)[..., None] * share
 
 

@@ -112,6 +112,16 @@ def test_a_key_outside_the_window_may_be_as_large_as_it_likes(score):
     assert query.grad[4:].isfinite().all()
 
 
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_values_may_have_batches_that_query_and_key_have_not(convert):
+    rng = np.random.default_rng(5)
+    query, key, value = (convert(rng.normal(size=shape)) for shape in ((4, 2), (6, 2), (3, 6, 5)))
+    dense = attend(query, key, value, visible=masks.window(4, 1, 6))
+    near = attend_local(query, key, value, width=1)
+    assert_allclose(near.context, dense.context, rtol=1e-12)
+    assert_allclose(near.weights[2], dense.weights, rtol=1e-12)
+
+
 @pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "concat"])
 def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
     rng = np.random.default_rng(4)

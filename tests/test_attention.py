@@ -75,6 +75,35 @@ def test_what_is_hidden_never_leaks(library, name, bad):
     assert np.isnan(got[3, 0])
 
 
+def test_steps_show_what_was_computed_with_where_a_key_is_no_number():
+    key, value = np.array([[1.0, 0.0], [np.nan, 1.0], [0.0, 1.0]]), np.array([[1.0], [2.0], [np.inf]])
+    attended = attend([[1.0, 0.0], [0.0, 1.0]], key, value, visible=[[True, False, False], [True, True, True]])
+    steps = {step.name: step.value for step in attended.steps()}
+    assert_allclose(steps["keys"], key)
+    assert_allclose(steps["values"], value)
+    assert_allclose(steps["scaled"], attended.scores)
+    assert np.isnan(steps["scaled"][1, 1])
+    assert_allclose(steps["weighted values"][0], [[1.0], [0.0], [0.0]])
+    assert_allclose(steps["weighted values"].sum(-2), attended.context)
+
+
+@pytest.mark.parametrize(("dtype", "large"), [("float32", 1e38), ("float64", 1e308)])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_hidden_key_whose_product_overflows_never_leaks(library, dtype, large):
+    query, key, value = np.full((4, 3), 10, dtype), np.ones((5, 3), dtype), np.ones((5, 2), dtype)
+    key[4, 0] = large
+    if library == "torch":
+        query, key, value = (torch.tensor(x, requires_grad=True) for x in (query, key, value))
+    attended = attend(query, key, value, visible=masks.padding([4], 5)[0])
+    context = attended.context
+    if library == "torch":
+        context.sum().backward()
+        assert all(torch.isfinite(x.grad).all() for x in (query, key, value))
+        context = context.detach()
+    assert_allclose(context, np.ones((4, 2)), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", kinds())
 def test_what_is_hidden_leaves_the_gradients_clean(name):
     query, key, value = normal(4, 3), normal(7, 3, seed=1), normal(7, 2, seed=2)

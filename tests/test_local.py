@@ -100,6 +100,28 @@ def test_what_one_query_sees_does_not_leak_into_its_neighbours(convert):
     assert np.isnan(got[3:8]).all()
 
 
+@pytest.mark.parametrize("score", ["dot", "scaled_dot"])
+def test_a_key_outside_the_window_may_be_as_large_as_it_likes(score):
+    query, key, value = torch.full((70, 2), 10.0), torch.ones(70, 2), torch.ones(70, 2)
+    key[0, 0] = 1e38  # finite, but its products with the queries are not
+    for x in (query, key, value):
+        x.requires_grad_()
+    near = attend_local(query, key, value, score=score, width=3)
+    assert_allclose(near.context[4:].detach(), np.ones((66, 2)), rtol=1e-6)
+    near.context[4:].sum().backward()
+    assert query.grad[4:].isfinite().all()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_values_may_have_batches_that_query_and_key_have_not(convert):
+    rng = np.random.default_rng(5)
+    query, key, value = (convert(rng.normal(size=shape)) for shape in ((4, 2), (6, 2), (3, 6, 5)))
+    dense = attend(query, key, value, visible=masks.window(4, 1, 6))
+    near = attend_local(query, key, value, width=1)
+    assert_allclose(near.context, dense.context, rtol=1e-12)
+    assert_allclose(near.weights[2], dense.weights, rtol=1e-12)
+
+
 @pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "concat"])
 def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
     rng = np.random.default_rng(4)
@@ -208,3 +230,12 @@ def test_centers_are_predicted_as_in_the_paper():
     hidden = np.tanh([0.5 - 2.0, -1.0])
     expected = 8 / (1 + np.exp(-(0.3 * hidden[0] - 0.7 * hidden[1])))
     assert_allclose(predict_centers(query, W_p, v_p, 8), [expected], rtol=1e-14)
+
+
+@pytest.mark.parametrize("far", [1000.0, -1000.0])
+def test_a_center_predicted_at_an_end_has_a_gradient(far):
+    v_p = torch.full((3,), far, requires_grad=True)
+    center = predict_centers(torch.ones(1, 2), torch.ones(3, 2), v_p, 8)
+    center.sum().backward()
+    assert center.item() == (8 if far > 0 else 0)
+    assert v_p.grad.isfinite().all()

@@ -13,6 +13,7 @@ def test_padding_takes_lengths_of_any_library_and_any_batch():
     assert isinstance(masks.padding(torch.tensor([1])), torch.Tensor)
     assert masks.padding([0, 2]).tolist() == [[[False, False]], [[True, True]]]
     assert masks.padding(np.array([], dtype=int)).shape == (0, 1, 0)
+    assert masks.padding(torch.tensor([], dtype=torch.int64), 3).shape == (0, 1, 3)
 
 
 def test_padding_counts_past_what_a_small_integer_holds():

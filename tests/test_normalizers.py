@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from regard.normalizers import hard, softmax, sparsemax
+from regard import normalizers
+from regard.normalizers import Sampled, hard, softmax, sparsemax
 
 rows = arrays(np.float64, (3, 5), elements=st.floats(-50, 50))
 visibility = arrays(np.bool_, (3, 5))
@@ -67,6 +68,12 @@ def test_nothing_visible_is_zeros_in_every_library(axis):
     weights.sum().backward()
     assert not weights.any()
     assert not scores.grad.any()
+
+
+def test_a_draw_rounded_up_to_the_whole_takes_the_last_visible_key(monkeypatch):
+    monkeypatch.setattr(normalizers, "_uniform", lambda _, like: np.ones_like(like))
+    drawn = Sampled(np.random.default_rng(0))(np.array([[-np.inf, 0, 1, -np.inf], [-np.inf] * 4], np.float32))
+    assert drawn.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]
 
 
 def test_softmax_agrees_with_torchs_and_differentiates():

@@ -6,7 +6,7 @@ Lists become NumPy arrays, unless something beside them says which library is me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,13 +26,17 @@ class Numbers(NamedTuple):
     arrays: dict[str, Array]
 
 
-def numbers(**named: Any) -> Numbers:
-    """The named values (None is left out) as floating-point arrays of one library; integers become its default float.
+def numbers(optional: Collection[str] = (), /, **named: Any) -> Numbers:
+    """The named values as floating-point arrays of one library; integers become its default float.
+
+    One that is None is left out if it is ``optional``.
 
     >>> numbers(query=[5, 1, 20]).arrays["query"]
     array([ 5.,  1., 20.])
     """
-    given = {name: value for name, value in named.items() if value is not None}
+    given = {name: value for name, value in named.items() if value is not None or name not in optional}
+    if missing := [name for name, value in given.items() if value is None]:
+        raise InputError(f"{missing[0]} is None; give numbers")
     like = _guide(given)
     arrays = {name: to_array(value, name, like) for name, value in given.items()}
     xp = array_namespace(*arrays.values())

@@ -26,7 +26,7 @@ from regard.arrays import (
     numbers,
     widened,
 )
-from regard.errors import InputError, ShapeError
+from regard.errors import ShapeError
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
 
@@ -124,9 +124,7 @@ def attend(
     >>> context, weights
     (array([[20.]]), array([[0., 1.]]))
     """
-    if query is None or key is None:
-        raise InputError(f"{'query' if query is None else 'key'} is None; attend() needs a query and keys")
-    xp, dtype, arrays = numbers(query=query, key=key, value=value)
+    xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
     work = _Work(
         xp,
         dtype,
@@ -137,7 +135,7 @@ def attend(
         score=score_of(score),
         normalize=normalizer_of(normalize),
     )
-    _check_shapes(work)
+    check_shapes(work.query, work.key, work.value)
     work.visible, work.bias = _fit(work, visible, bias)
     return work.attended()
 
@@ -226,11 +224,12 @@ class _Work:
         return xp.where(sees_bad, xp.full_like(context, xp.nan), context)
 
     def steps(self) -> list[Step]:
-        query, key, value = self.ready
-        steps = [Step("query", "given", query), Step("keys", "given", key)]
-        steps.append(Step("values", "the keys" if self.value is self.key else "given", value))
+        query, key, _ = self.ready
+        steps = [Step("query", "given", query), Step("keys", "given", widened(self.key))]
+        steps.append(Step("values", "the keys" if self.value is self.key else "given", widened(self.value)))
         if isinstance(self.score, Score):
             steps += self.score.steps(query, key)
+            steps[-1] = steps[-1]._replace(value=self.scores)
         else:
             steps.append(Step("scores", "score(query, key)", self.scores))
         if self.bias is not None:
@@ -241,10 +240,20 @@ class _Work:
         rule = next((name for name, known in NORMALIZERS.items() if known is self.normalize), "normalize")
         steps += [
             Step("weights", f"{rule}({steps[-1].name})", self.weights),
-            Step("weighted values", "weight * value", self.weights[..., None] * value[..., None, :, :]),
+            Step("weighted values", "weight * value", self._weighted()),
             Step("context", "sum of the weighted values", self.context),
         ]
         return [step._replace(value=self._shown(step.value, step.name)) for step in steps]
+
+    def _weighted(self) -> Array:
+        """(..., q, k, v)"""
+        _, _, value = self.ready
+        weighted = self.weights[..., None] * value[..., None, :, :]
+        if self._clean:
+            return weighted
+        assert self.visible is not None
+        seen_and_bad = ~self.xp.isfinite(self.value)[..., None, :, :] & self.visible[..., None]
+        return self.xp.where(seen_and_bad, self.xp.full_like(weighted, self.xp.nan), weighted)
 
     def _shown(self, array: Array, name: str = "") -> Array:
         """Without the row axis that a single query was given."""
@@ -260,29 +269,36 @@ class _Work:
             is_torch_array(self.query)
             and isinstance(self.score, Dot | ScaledDot)
             and self.normalize is NORMALIZERS["softmax"]
-            and self._clean
+            and (self.visible is None or self._hidden_by_adding())
         )
+
+    def _hidden_by_adding(self) -> bool:
+        """Whether -inf added to the scores hides a key, as the kernel does it."""
+        from regard.kernels.fused import products_finite
+
+        return self._clean and products_finite(self.query, self.key)
 
     def _scale(self) -> float:
         return 1.0 if isinstance(self.score, Dot) else float(self.query.shape[-1] ** -0.5)
 
 
-def _check_shapes(work: _Work) -> None:
-    for name, array in (("query", work.query), ("key", work.key), ("value", work.value)):
-        if array.ndim < 2:
+def check_shapes(query: Array, key: Array, value: Array) -> None:
+    """Refuse what is not (..., q, d), (..., k, d) and (..., k, v) with something to look at."""
+    shapes = {"query": tuple(query.shape), "key": tuple(key.shape), "value": tuple(value.shape)}
+    for name, shape in shapes.items():
+        if len(shape) < 2:
             raise ShapeError(
-                f"{name} must have a row for each vector, (..., rows, width); it is {tuple(array.shape)}. "
+                f"{name} must have a row for each vector, (..., rows, width); it is {shape}. "
                 f"A single vector is written [[...]]."
             )
-        if array.shape[-1] == 0:
-            raise ShapeError(f"{name} {tuple(array.shape)} has width 0: each vector needs at least one number")
-    key, value = tuple(work.key.shape), tuple(work.value.shape)
-    if key[-2] != value[-2]:
-        raise ShapeError(f"each key needs one value: key {key} has {key[-2]} rows, value {value} has {value[-2]}")
-    if key[-2] == 0:
-        raise ShapeError(f"there is nothing to look at: key {key} has no rows. Give at least one key.")
-    batches = {"query": work.query.shape[:-2], "key": key[:-2], "value": value[:-2]}
-    broadcast_shapes({name: tuple(shape) for name, shape in batches.items()})
+        if shape[-1] == 0:
+            raise ShapeError(f"{name} {shape} has width 0: each vector needs at least one number")
+    keys, values = shapes["key"], shapes["value"]
+    if keys[-2] != values[-2]:
+        raise ShapeError(f"each key needs one value: key {keys} has {keys[-2]} rows, value {values} has {values[-2]}")
+    if keys[-2] == 0:
+        raise ShapeError(f"there is nothing to look at: key {keys} has no rows. Give at least one key.")
+    broadcast_shapes({name: shape[:-2] for name, shape in shapes.items()})
 
 
 def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | None]:

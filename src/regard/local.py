@@ -29,7 +29,7 @@ from regard.arrays import (
     to_array,
     widened,
 )
-from regard.attention import Attended, checked_scores
+from regard.attention import Attended, check_shapes, checked_scores
 from regard.errors import InputError, ShapeError
 from regard.masks import check_width
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
@@ -107,10 +107,10 @@ def attend_local(
            [0.  , 0.27, 0.45, 0.27],
            [0.  , 0.  , 0.38, 0.62]])
     """
-    xp, dtype, arrays = numbers(query=query, key=key, value=value)
+    xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
     q, k = widened(arrays["query"]), widened(arrays["key"])
     v = widened(arrays["value"]) if value is not None else k
-    _check_shapes(q, k, v)
+    check_shapes(q, k, v)
     if stay and centers is not None:
         raise InputError("stay is for windows that move with the queries; with centers, leave it out")
     work = _LocalWork(
@@ -121,7 +121,7 @@ def attend_local(
         value=v,
         width=min(check_width(width), _WIDEST),
         causal=causal,
-        given_centers=None if centers is None else _centers(q, k, centers),
+        given_centers=None if centers is None else _centers(q, k, v, centers),
         stay=stay,
         gaussian=centers is not None if gaussian is None else gaussian,
         score=score_of(score),
@@ -166,7 +166,7 @@ class _LocalWork:
         if self.stay:
             last = visible_lengths(self.key, self.visible)[..., None] - 1
             own = self.xp.minimum(own, cast(self.xp, self.xp.clip(last, 0, None), own.dtype))
-        return _centers(self.query, self.key, own)
+        return _centers(self.query, self.key, self.value, own)
 
     @cached_property
     def windows(self) -> _Windows:
@@ -215,14 +215,13 @@ def _by_kernel(work: _LocalWork) -> Array | None:
     plain = work.given_centers is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
     if not (is_torch_array(work.query) and plain and len(batches) == 1):
         return None
-    if not (all_finite(work.xp, work.key) and all_finite(work.xp, work.value)):
-        return None  # it masks by adding -inf, which a NaN outside a window survives
     lengths = None
     if work.visible is not None:
         lengths = _lengths_of_padding(work)
         if lengths is None:
             return None
     from regard.kernels import window_attention
+    from regard.kernels.fused import products_finite
 
     query, key, score = work.query, work.key, work.score
     if isinstance(score, Additive | Concat):
@@ -230,6 +229,10 @@ def _by_kernel(work: _LocalWork) -> Array | None:
     if not isinstance(score, Dot | ScaledDot | SumOfTanh):
         return None
     same_width(score, query, key)
+    if not (all_finite(work.xp, key) and all_finite(work.xp, work.value)):
+        return None  # it masks by adding -inf, which a NaN outside a window survives
+    if not isinstance(score, SumOfTanh) and not products_finite(query, key):
+        return None
     how: dict[str, Any] = {"score": score.name}
     if isinstance(score, SumOfTanh):
         how = {"score": "additive", "v": weight("v", score.v, query, (query.shape[-1],), "(hidden,)")}
@@ -282,25 +285,14 @@ def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
     q = arrays["query"]
     v = weight("v_p", v_p, q, (None,), "(hidden,)")
     W = weight("W_p", W_p, q, (v.shape[0], q.shape[-1]), "(hidden, query width)")
-    share = 1 / (1 + xp.exp(-(xp.tanh(q @ W.T) @ v)))
+    share = (1 + xp.tanh(xp.tanh(q @ W.T) @ v / 2)) / 2  # the sigmoid, whose exp would overflow
     return beside(lengths, "lengths", q)[..., None] * share
 
 
-def _check_shapes(query: Array, key: Array, value: Array) -> None:
-    for name, array in (("query", query), ("key", key), ("value", value)):
-        if array.ndim < 2:
-            raise ShapeError(f"{name} must be (..., rows, width); it is {tuple(array.shape)}")
-    if key.shape[-2] != value.shape[-2] or key.shape[-2] == 0:
-        raise ShapeError(
-            "each key needs one value, and there must be one at least: "
-            f"key {tuple(key.shape)}, value {tuple(value.shape)}"
-        )
-
-
-def _centers(query: Array, key: Array, centers: Any) -> Array:
+def _centers(query: Array, key: Array, value: Array, centers: Any) -> Array:
     """(..., q) real numbers, one for each query."""
-    xp = array_namespace(query)
-    batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})
+    xp, named = array_namespace(query), {"query": query, "key": key, "value": value}
+    batch = broadcast_shapes({name: tuple(array.shape[:-2]) for name, array in named.items()})
     wanted = (*batch, query.shape[-2])
     array = beside(centers, "centers", query)
     if not _finite(xp, array):

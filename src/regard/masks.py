@@ -7,6 +7,7 @@ window     a query sees the keys at most ``width`` places away
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,14 @@ def padding(lengths: Any, keys: int | None = None) -> Array:
     xp = array_namespace(array)
     if not xp.isdtype(array.dtype, "integral"):
         raise DtypeError(f"lengths must be whole numbers; they are {array.dtype}")
-    longest = int(xp.max(array)) if array.size else 0
+    some = math.prod(array.shape) > 0
+    if some and int(xp.min(array)) < 0:
+        raise InputError(f"a length cannot be negative; the smallest is {int(xp.min(array))}")
+    longest = int(xp.max(array)) if some else 0
     keys = longest if keys is None else keys
+    check_sizes(least=0, keys=keys)
     if longest > keys:
         raise InputError(f"a length of {longest} does not fit into {keys} keys")
-    if array.size and int(xp.min(array)) < 0:
-        raise InputError(f"a length cannot be negative; the smallest is {int(xp.min(array))}")
-    _places(0, keys)
     places = xp.arange(keys, dtype=xp.int64, device=getattr(array, "device", None))
     return places < cast(xp, array, xp.int64)[..., None, None]
 

@@ -74,7 +74,8 @@ class Sampled:
         reached = xp.cumulative_sum(shares, axis=-1)
         total = reached[..., -1:]
         point = _uniform(self.generator, total) * total
-        drawn = _one_hot(xp, xp.argmax(cast(xp, reached > point, xp.int8), axis=-1), shares)
+        chosen = (reached > point) | (reached >= total)  # a point rounded up to the total is in the last share
+        drawn = _one_hot(xp, xp.argmax(cast(xp, chosen, xp.int8), axis=-1), shares)
         return cast(xp, xp.where(total > 0, drawn, xp.zeros_like(drawn)), dtype)
 
 

@@ -223,13 +223,16 @@ def test_the_doubly_stochastic_term_by_hand():
     assert float(weighed.eval()(batch).objective) == pytest.approx(losses[0], rel=1e-5)
 
 
-def test_places_tell_cells_apart():
+@pytest.mark.parametrize("places", [False, True])
+def test_places_tell_cells_apart(places):
     """Without them the same things in other cells are the same picture."""
-    cells = pictures(np.random.default_rng(0), 1)[0]
-    turned = cells.flip(1)
-    model = build(places=False).eval()
-    first, second = (model.start(picture).hidden[0] for picture in (cells, turned))
-    torch.testing.assert_close(first, second)
+    cells, captions, _ = pictures(np.random.default_rng(0), 1)
+    model, target = build(places=places).eval(), padded_targets(captions)[0]
+    if places:
+        torch.nn.init.normal_(model.places, generator=torch.Generator().manual_seed(0))
+    first, turned = (model.force(CaptionBatch(picture, target)) for picture in (cells, cells.flip(1)))
+    assert torch.allclose(first.log_probs, turned.log_probs, atol=1e-6) is not places
+    assert torch.allclose(first.weights, turned.weights.flip(-1), atol=1e-6) is not places
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,13 @@ def test_numbers_come_from_files(tmp_path):
     assert printed["scores"] == [927, 929]
 
 
+def test_causal_counts_the_rows_of_each_of_a_batch(tmp_path):
+    np.save(tmp_path / "keys.npy", np.ones((5, 2, 3)))
+    keys = str(tmp_path / "keys.npy")
+    printed = json.loads(regard("attend", "--query", keys, "--keys", keys, "--causal", "--json"))
+    assert printed["weights"] == [[[1.0, 0.0], [0.5, 0.5]]] * 5
+
+
 def test_scores_with_weights_and_causal_queries():
     words = ["attend", "--query", "1 0; 0 1", "--keys", "1 0; 0 1", "--causal", "--json", "--score"]
     printed = json.loads(regard(*words, "additive", "--weight", "W_q=1 0; 0 1", "W_k=1 0; 0 1", "v=1 2"))

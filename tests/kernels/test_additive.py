@@ -277,3 +277,8 @@ def test_whole_numbers_are_refused() -> None:
     whole = torch.zeros(2, 3, dtype=torch.int64)
     with pytest.raises(DtypeError, match=r"not torch.int64; convert them with .float\(\)"):
         additive_scores(whole, whole, whole[0])
+
+
+def test_arrays_of_numpy_are_sent_on() -> None:
+    with pytest.raises(DtypeError, match=r"key must be a torch tensor, not ndarray; .* go to additive_scores_numpy"):
+        additive_scores(torch.zeros(2, 3), np.zeros((2, 3)), torch.zeros(3))  # type: ignore[arg-type]

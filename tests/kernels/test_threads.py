@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import subprocess
 import sys
 import threading
@@ -26,6 +28,14 @@ def test_every_unit_is_done_once(units: int, workers: int) -> None:
     results = threads.share(units, 10**9, workers, kernel, ("x",))
     assert done == [1] * units
     assert set(results) <= {"x"}
+
+
+def test_systems_without_forks_take_the_kernels_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "register_at_fork")
+    spec = importlib.util.spec_from_file_location("threads_without_forks", threads.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def test_small_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -228,6 +229,8 @@ def test_second_order_is_refused_in_words() -> None:
         ({"score": "additive"}, InputError, "score is 'additive' and v is missing"),
         ({"v": torch.zeros(5)}, InputError, "score is 'scaled_dot' and v was given"),
         ({"query": torch.zeros(6, 4)}, ShapeError, r"takes query \(\.\.\., q, d\).*query \(6, 4\)"),
+        ({"query": np.zeros((6, 5))}, DtypeError, "query must be a torch tensor, not ndarray; other arrays go to"),
+        ({"query": torch.zeros(6, 0), "key": torch.zeros(6, 0)}, ShapeError, "needs at least one number"),
         ({"value": torch.zeros(7, 3)}, ShapeError, "each key one value"),
         ({"value": torch.zeros(6, 3, dtype=torch.int64)}, DtypeError, "one floating-point dtype.*torch.int64"),
         ({"lengths": torch.tensor(7)}, InputError, "from 0 to the number of keys, 6; they are 7"),

@@ -100,7 +100,7 @@ def test_hypotheses_and_sentences_can_be_reordered_and_dropped(kind):
 @pytest.mark.usefixtures("way")
 def test_gradients_by_finite_differences(kind):
     if kind.attention is not None and kind.attention.normalize is straight_through:
-        return  # its gradient is that of another function by design
+        pytest.skip("its gradient is that of another function by design")
     annotations, summary, visible = memory()
     whole = Whole(kind)
     parameters = dict(whole.named_parameters())
@@ -159,6 +159,21 @@ def test_the_sooner_looks_are_those_of_the_attention(kind, monkeypatch):
     for one, other in zip(sooner, results(), strict=True):
         torch.testing.assert_close(one, other)
     assert (sooner[1][1] == 0).all()
+
+
+@pytest.mark.usefixtures("way")
+def test_an_annotation_that_is_no_number_shows_where_it_is_seen_and_nowhere_else():
+    kind, words = decoder(attention()), draw(BATCH, TARGET, WORD, seed=2)
+    annotations, summary, visible = memory()  # the sentences have 5, 2 and 3 words
+    annotations[1, 4] = torch.nan
+    annotations.requires_grad_()
+    decoded = kind(words, kind.start(annotations, summary, visible))
+    assert decoded.weights.isfinite().all()
+    assert (decoded.weights[1, :, 2:] == 0).all()
+    gradients = torch.autograd.grad(decoded.features.sum(), [annotations, kind.attention.score.v])
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    decoded = kind(words, kind.start(annotations, summary, torch.ones_like(visible)))
+    assert decoded.weights.isnan().flatten(1).all(1).tolist() == [False, True, False]
 
 
 def test_a_second_backward_adds_nothing_of_the_first():

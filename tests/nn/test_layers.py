@@ -15,6 +15,7 @@ from regard import attend, masks
 from regard.errors import DtypeError, InputError, ShapeError, UnknownName
 from regard.nn import SCORES, Attention, MultiHeadAttention, PredictedWindow, SelfAttention
 from regard.nn.attention import straight_through
+from regard.nn.scores import AdditiveScore
 from regard.normalizers import Sampled
 
 
@@ -75,6 +76,10 @@ def test_multi_head_attention_is_torchs(masked, bias):
 def test_torch_layers_that_cannot_be_taken_are_refused():
     with pytest.raises(InputError, match="without bias_k"):
         MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_bias_kv=True))
+    with pytest.raises(InputError, match="made with batch_first=False"):
+        MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2))
+    with pytest.raises(InputError, match=r"only torch's nn.MultiheadAttention can be taken, not Linear"):
+        MultiHeadAttention.from_torch(nn.Linear(8, 2))
 
 
 def test_weights_shown_are_those_before_dropout():
@@ -86,6 +91,22 @@ def test_weights_shown_are_those_before_dropout():
     assert_allclose(dropped.weights.detach(), whole.weights.detach(), rtol=1e-5)
     assert not torch.allclose(dropped.context, whole.context)
     assert [step.name for step in whole.steps()][-3:] == ["context", "joined", "output"]
+
+
+@pytest.mark.parametrize("window", [None, 2])
+def test_steps_show_the_weights_before_dropout_and_what_became_of_them(window):
+    layer = MultiHeadAttention(8, 2, dropout=0.5, window=window).train()
+    dropped = layer(normal(2, 3, 8).float())
+    steps = {step.name: step.value.detach() for step in dropped.steps()}
+    assert_allclose(steps["weights"].sum(-1), 1, rtol=1e-5)
+    assert ((steps["dropped"] == 0) | torch.isclose(steps["dropped"], 2 * steps["weights"])).all()
+    assert (steps["dropped"] == 0).any()
+    assert "dropped" not in [step.name for step in layer.eval()(normal(2, 3, 8).float()).steps()]
+
+
+def test_weights_of_a_half_layer_are_halves_with_dropout_too():
+    layer = MultiHeadAttention(8, 2, dropout=0.5).to(torch.bfloat16).train()
+    assert layer(normal(2, 5, 8).to(torch.bfloat16)).weights.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -110,6 +131,15 @@ def test_local_layers_asked_step_by_step_give_the_same(predicted):
         assert_allclose(step.weights.detach(), whole.weights[:, t : t + 1].detach(), rtol=1e-12, atol=1e-15)
     assert not whole.weights[1, :, 2:].any()
     assert whole.context[1, 5].any()  # beyond the last word the window stays on it
+
+
+@pytest.mark.parametrize("window", [None, np.int64(1), "predicted"])
+def test_a_mask_may_be_a_list_or_of_numpy(window):
+    layer = Attention(3, 3, window=PredictedWindow(1, 3) if window == "predicted" else window).double()
+    query, key, visible = normal(2, 4, 3), normal(2, 5, 3, seed=1), masks.padding([5, 2], 5)
+    expected = layer(query, key, visible=torch.tensor(visible), position=2).weights
+    for mask in (visible, visible.tolist()):
+        assert torch.equal(layer(query, key, visible=mask, position=2).weights, expected)
 
 
 @pytest.mark.parametrize("score", ["dot", "general", "additive", "concat"])
@@ -290,6 +320,8 @@ def test_refused_by_name():
         Attention(3, 4, score="dot")
     with pytest.raises(InputError, match=r"8 / 3 does not"):
         MultiHeadAttention(8, 3)
+    with pytest.raises(InputError, match=r"the score was made for queries of width 5 and keys of width 4; .* 6 and 4"):
+        Attention(6, 4, score=AdditiveScore(5, 4))
     with pytest.raises(InputError, match="whole number >= 1, not 0"):
         Attention(3, 3, window=0)
     with pytest.raises(ShapeError, match=r"query must be \(..., rows, 3\), as the layer was made with query_dim=3"):

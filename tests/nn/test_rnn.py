@@ -88,6 +88,16 @@ def test_gates_far_from_zero_are_shut_or_open(cell):
     assert state.isfinite().all()
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_that_is_no_number_shows_in_the_state(cell, sign):
+    nothing = cell.bias.detach().zero_()
+    for gate in range(cell.gates):
+        nothing.zero_()[gate * WIDTH] = sign * torch.nan
+        state = cell(torch.zeros(1, 1, cell.gates * WIDTH, dtype=torch.float64), tuple(s[:1] for s in start(cell)))
+        assert state.isnan().tolist() == [[[True, *[False] * (WIDTH - 1)]]]
+
+
 TWINS = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 

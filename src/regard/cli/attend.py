@@ -64,7 +64,7 @@ def attend(
     attended = regard.attend(
         asked,
         looked_at,
-        None if values is None else _rows(values, len(looked_at)),
+        None if values is None else _rows(values, looked_at.shape[-2]),
         score=_score(score, weight or []),
         normalize=normalize,
         visible=_mask(visible, causal, asked, looked_at),
@@ -120,9 +120,9 @@ def _score(name: str, given: list[str]) -> Any:
 
 
 def _mask(visible: str | None, causal: bool, query: np.ndarray, keys: np.ndarray) -> np.ndarray | None:
-    if causal and query.ndim == 1:
+    if causal and query.ndim < 2:
         raise InputError("--causal needs several queries; there is one. Give --query a row for each.")
-    mask: np.ndarray | None = masks.causal(len(query), len(keys)) if causal else None
+    mask: np.ndarray | None = masks.causal(query.shape[-2], keys.shape[-2]) if causal else None
     if visible is None:
         return mask
     numbers = read_numbers(visible, "visible")

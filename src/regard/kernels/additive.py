@@ -33,6 +33,11 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     >>> additive_scores(query, key, torch.tensor([1.0, 10.0]))
     tensor([[8.3775, 0.0000]])
     """
+    for name, tensor in (("query", query), ("key", key), ("v", v)):
+        if not isinstance(tensor, Tensor):
+            raise DtypeError(
+                f"{name} must be a torch tensor, not {type(tensor).__name__}; NumPy arrays go to additive_scores_numpy"
+            )
     batch = batch_shape(query.shape, key.shape, v.shape)
     dtype = torch.promote_types(torch.promote_types(query.dtype, key.dtype), v.dtype)
     if not dtype.is_floating_point:

@@ -61,11 +61,13 @@ def _forward(query, keys, v, annotations, visible, scores, weights, context, fir
             weights[b, m] = math.exp(scores[b, m] - top) if seen else 0
             share_of_all += weights[b, m]
         for m in range(k):
-            weights[b, m] = weights[b, m] / share_of_all if share_of_all > 0 else 0
+            if weights[b, m] != 0:  # a hidden key weighs 0 beside a NaN too
+                weights[b, m] /= share_of_all
         for j in range(0, a, lanes):
             mix = zero
             for m in range(k):
-                mix = mix + splat(weights[b, m]) * load(note, (b * k + m) * a + j)
+                if weights[b, m] != 0:  # 0 * NaN is NaN
+                    mix = mix + splat(weights[b, m]) * load(note, (b * k + m) * a + j)
             store(out, b * a + j, mix)
 
 
@@ -86,7 +88,8 @@ def _backward(  # type: ignore[no-untyped-def]
             for j in range(0, a, lanes):
                 total = total + load(note, at + j) * load(g_context, b * a + j)
             store(some, 0, total)
-            by_weight[m] = some.sum() + (by_weights[b, m] if by_weights.size else 0)
+            by_weight[m] = some.sum() if weights[b, m] != 0 else 0  # whatever a hidden annotation holds
+            by_weight[m] += by_weights[b, m] if by_weights.size else 0
             mean += weights[b, m] * by_weight[m]
         for m in range(k):
             by_score[m] = weights[b, m] * (by_weight[m] - mean) + (by_scores[b, m] if by_scores.size else 0)
@@ -94,6 +97,8 @@ def _backward(  # type: ignore[no-untyped-def]
             total, total_v = zero, load(g_v, b * d + j)
             asked, weight = load(q, b * d + j), load(v, j)
             for m in range(k):
+                if by_score[m] == 0:
+                    continue
                 at, g = (b * k + m) * d + j, splat(by_score[m])
                 t = tanh(asked + load(key, at), one, far)
                 slope = g * weight * (one - t * t)

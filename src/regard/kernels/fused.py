@@ -30,6 +30,18 @@ def fused_context(
     return context.reshape(*batch, *context.shape[-2:])
 
 
+def products_finite(query: Tensor, key: Tensor) -> bool:
+    """Whether no q·k can overflow: -inf added to a product of inf would be NaN, for a hidden key too.
+
+    (\\|q·k\\| is at most the product of the norms.)
+    """
+    norms = [
+        float(torch.linalg.vector_norm(x.detach(), dtype=torch.promote_types(x.dtype, torch.float32)))
+        for x in (query, key)
+    ]
+    return norms[0] * norms[1] < torch.finfo(torch.promote_types(query.dtype, torch.float32)).max
+
+
 def unchanged(**given: Tensor | None) -> Callable[[], None]:
     """A check, to be called later, that none of the tensors was written over since now."""
     tensors = {name: tensor for name, tensor in given.items() if tensor is not None}

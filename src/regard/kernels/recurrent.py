@@ -17,16 +17,17 @@ FAR = 40.0
 
 @inline
 def tanh(x, one, far):
-    """tanh of each lane, as 1 - 2 / (1 + e^2x); ``one`` and ``far`` are splat(1) and splat(FAR)."""
+    """tanh of each lane, as 1 - 2 / (1 + e^2x); ``one`` and ``far`` are splat(1) and splat(FAR). NaN stays NaN."""
     zero = one - one
-    x = zero - lesser(zero - lesser(x, far), far)
+    x = zero - lesser(far, zero - lesser(far, x))
     return one - quotient(one + one, one + exp(x + x))
 
 
 @inline
 def sigmoid(x, one, far):
+    """1 / (1 + e^-x) of each lane. NaN stays NaN."""
     zero = one - one
-    x = lesser(zero - lesser(x, far + far), far + far)
+    x = lesser(far + far, zero - lesser(far + far, x))
     return quotient(one, one + exp(x))
 
 

@@ -23,7 +23,8 @@ def _forget_pool() -> None:
     _pool = None
 
 
-os.register_at_fork(after_in_child=_forget_pool)
+if hasattr(os, "register_at_fork"):  # where there are forks
+    os.register_at_fork(after_in_child=_forget_pool)
 
 
 def _workers() -> ThreadPoolExecutor:

@@ -294,9 +294,16 @@ def _plan(
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, score: str) -> None:
+    for name, tensor in {"query": query, "key": key, "value": value, "v": v}.items():
+        if not isinstance(tensor, Tensor) and not (tensor is None and name == "v"):
+            raise DtypeError(
+                f"{name} must be a torch tensor, not {type(tensor).__name__}; other arrays go to regard.attend_local"
+            )
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2 or query.shape[-1] != key.shape[-1]:
         raise ShapeError(f"a window takes query (..., q, d), key (..., k, d) and value (..., k, e), not {shapes}")
+    if query.shape[-1] == 0:
+        raise ShapeError(f"each query and key needs at least one number, not {shapes}")
     if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(f"query, key and value need the same leading sizes, and each key one value, not {shapes}")
     if not query.is_floating_point() or not query.dtype == key.dtype == value.dtype:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from torch import Tensor, nn
 
-from regard.arrays import check_sizes
+from regard.arrays import boolean, check_sizes
 from regard.attention import Attended, attend
 from regard.errors import InputError
 from regard.local import attend_local, visible_lengths
@@ -44,7 +45,7 @@ class Attention(nn.Module):
         self.query_dim, self.key_dim = query_dim, key_dim
         self.score = trainable_score(score, query_dim, key_dim, hidden_dim)
         self.normalize = straight_through if normalize == "hard" else normalizer_of(normalize)
-        self.window = MonotonicWindow(window) if isinstance(window, int) else window
+        self.window = MonotonicWindow(window) if isinstance(window, int | np.integer) else window
         if not isinstance(self.window, Window | None):
             raise InputError(f"window must be None, a width or a Window such as nn.PredictedWindow; it is {window!r}")
 
@@ -86,6 +87,7 @@ class Attention(nn.Module):
                 bias=bias,
             )
         refuse_bias(bias)
+        visible = None if visible is None else boolean(visible, "visible", key)
         moves = isinstance(self.window, MonotonicWindow) and isinstance(position, int) and position == 0
         centers = None if moves else self.window.centers(query, visible_lengths(key, visible), position)
         return attend_local(

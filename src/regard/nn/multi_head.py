@@ -64,9 +64,16 @@ class MultiHeadAttention(nn.Module):
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> MultiHeadAttention:
         """The same layer as torch's, its weights copied; what torch's cannot say in this form is refused."""
+        if not isinstance(other, nn.MultiheadAttention):
+            raise InputError(f"only torch's nn.MultiheadAttention can be taken, not {type(other).__name__}")
         if other.in_proj_weight is None or other.bias_k is not None or other.add_zero_attn:
             raise InputError(
                 "only nn.MultiheadAttention with one width, and without bias_k and add_zero_attn, can be taken"
+            )
+        if not other.batch_first:
+            raise InputError(
+                "the layer was made with batch_first=False, so its inputs are (rows, batch, width), and here they are "
+                "(batch, rows, width): make it with batch_first=True, or set that, and transpose the inputs"
             )
         layer = cls(other.embed_dim, other.num_heads, dropout=other.dropout).to(other.in_proj_weight)
         biases = (
@@ -125,7 +132,7 @@ class MultiHeadAttention(nn.Module):
 
         def steps() -> list[Step]:
             return [
-                *inner.steps(),
+                *(_before_and_after_dropout(inner.steps(), before_dropout[0]) if drops else inner.steps()),
                 Step("joined", "the heads' contexts side by side", joined),
                 Step("output", "W_o joined + b_o", output),
             ]
@@ -133,7 +140,9 @@ class MultiHeadAttention(nn.Module):
         def weights() -> Array:
             if not drops:
                 return inner.weights
-            return inner.spread(before_dropout[0]) if isinstance(inner, LocalAttended) else before_dropout[0]
+            if isinstance(inner, LocalAttended):
+                return inner.spread(before_dropout[0])
+            return before_dropout[0].to(inner.context.dtype)
 
         return Attended(output, weights=weights, scores=lambda: inner.scores, steps=steps)
 
@@ -152,3 +161,13 @@ class MultiHeadAttention(nn.Module):
             return attend(query, key, value, bias=bias, **how)
         refuse_bias(bias)
         return attend_local(query, key, value, width=self.window, causal=self.causal, **how)
+
+
+def _before_and_after_dropout(steps: list[Step], before: Tensor) -> list[Step]:
+    """Weights are shown as they are before dropout; what became of them is a step of its own."""
+    shown: list[Step] = []
+    for step in steps:
+        shown.append(step._replace(value=before) if step.name in ("aligned", "weights") else step)
+        if step.name == "weights":
+            shown.append(Step("dropped", "dropout(weights)", step.value))
+    return shown

@@ -171,5 +171,10 @@ def trainable_score(
 ) -> TrainableScore:
     """The layer meant by a name, or the layer itself."""
     if isinstance(score, TrainableScore):
+        if (score.query_dim, score.key_dim) != (query_dim, key_dim):
+            raise InputError(
+                f"the score was made for queries of width {score.query_dim} and keys of width {score.key_dim}; "
+                f"the layer has {query_dim} and {key_dim}"
+            )
         return score
     return choose("score", score, SCORES)(query_dim, key_dim, hidden_dim)

@@ -106,8 +106,6 @@ def train_theirs(
 ) -> tuple[float, float]:
     """The same by JoeyNMT, which reports its speed every ten updates; pieces are those this package learned."""
     import sentencepiece
-    import yaml
-
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "ours-0" / "vocabulary.model"))
     words = [pieces.id_to_piece(i) for i in range(4, pieces.get_piece_size())]
     (folder / "words.txt").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n")
@@ -131,7 +129,7 @@ def train_theirs(
         },
         "testing": {"n_best": 1, "beam_size": 1, "batch_size": 64, "batch_type": "sentence", "eval_metrics": ["bleu"]},
         "training": {
-            "optimizer": "adam", "learning_rate": LEARNING_RATE, "learning_rate_min": 1e-9, "clip_grad_norm": 1.0,
+            "optimizer": "adam", "learning_rate": LEARNING_RATE, "learning_rate_min": 0.0, "clip_grad_norm": 1.0,
             "batch_size": batch_size, "batch_type": "token", "normalization": "tokens", "label_smoothing": 0.0,
             "loss": "crossentropy", "scheduling": "exponential", "decrease_factor": 1.0, "epochs": 100,
             "updates": updates, "validation_freq": updates, "logging_freq": 10, "shuffle": True,
@@ -146,7 +144,7 @@ def train_theirs(
         },
     }  # fmt: skip
     path = folder / f"theirs-{number}.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(json.dumps(config))
     threaded = {"OMP_NUM_THREADS": str(threads), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [python, "-m", "joeynmt", "train", str(path), "--skip-test"], capture_output=True, text=True, env=threaded

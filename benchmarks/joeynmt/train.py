@@ -106,6 +106,7 @@ def train_theirs(
 ) -> tuple[float, float]:
     """The same by JoeyNMT, which reports its speed every ten updates; pieces are those this package learned."""
     import sentencepiece
+
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "ours-0" / "vocabulary.model"))
     words = [pieces.id_to_piece(i) for i in range(4, pieces.get_piece_size())]
     (folder / "words.txt").write_text("\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n")

@@ -39,8 +39,8 @@ def main() -> None:
             if options.quick:
                 sections[-1].bars.clear()  # asked of the full sizes
             show(sections[-1], console)
-            if not options.quick and not options.only:
-                write(sections, "python -m benchmarks")
+    if not options.quick and not options.only:
+        write(sections, "python -m benchmarks")
 
 
 if __name__ == "__main__":

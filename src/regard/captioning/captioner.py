@@ -59,7 +59,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 1.0,
+        alpha: float = 0.6,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> Caption: ...
@@ -70,7 +70,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 1.0,
+        alpha: float = 0.6,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> list[Caption]: ...
@@ -80,7 +80,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 1.0,
+        alpha: float = 0.6,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> Caption | list[Caption]:
@@ -101,7 +101,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 1.0,
+        alpha: float = 0.6,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
         batch: int = BATCH,

@@ -55,7 +55,7 @@ def evaluate(
     examples: Sequence[Example],
     *,
     beam: int = 5,
-    alpha: float = 1.0,
+    alpha: float = 0.6,
     report: Callable[[int], None] = lambda _: None,
 ) -> CaptionEvaluation:
     """Describe the photographs and compare with what people wrote; ``report`` hears how many are done.

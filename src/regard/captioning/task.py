@@ -166,7 +166,7 @@ def write(
     pictures: torch.Tensor,
     *,
     beam: int = 5,
-    alpha: float = 1.0,
+    alpha: float = 0.6,
     n_best: int = 1,
     longest: int = LONGEST,
     generator: torch.Generator | None = None,

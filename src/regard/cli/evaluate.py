@@ -27,7 +27,7 @@ def evaluate(
     *words: str,
     target: Path | None = None,
     beam: int = 5,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     by_length: Annotated[bool, Parameter(negative="")] = False,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
     plot: Path | None = None,
@@ -45,7 +45,8 @@ def evaluate(
     beam
         Hypotheses kept at every step; 1 is greedy.
     alpha
-        Weight of the length penalty; 0 ranks by probability alone.
+        Weight of the length penalty, 1 for translators and 0.6 for captioners unless given; 0 ranks by probability
+        alone.
     by_length
         Show BLEU by the length of the source, in steps of ten words.
     json_
@@ -71,7 +72,7 @@ def evaluate(
     if _task_of(models) == "caption":
         if target is not None or by_length or plot is not None:
             raise InputError("--target, --by-length and --plot are for translators; these models write captions")
-        _evaluate_captioners(models, Path(data), beam, alpha, json_=json_, output=output)
+        _evaluate_captioners(models, Path(data), beam, 0.6 if alpha is None else alpha, json_=json_, output=output)
         return
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
@@ -86,7 +87,7 @@ def evaluate(
             pairs = pairs_for(translator, corpus)
             bar = progress.add_task(name, total=len(pairs))
             done = partial(_advance, progress, bar)
-            found[name] = measure(translator, pairs, beam=beam, alpha=alpha, report=done)
+            found[name] = measure(translator, pairs, beam=beam, alpha=1.0 if alpha is None else alpha, report=done)
     _write(output, found[models[0]].translations)
     if json_:
         _print_json(found, beam)

@@ -90,7 +90,7 @@ def test_search_matches_the_forced_log_probability(soft, photo):
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_figures_of_every_ending(soft, photo, tmp_path, ending):
-    path = soft.caption(photo, beam=2, max_length=7).plot(tmp_path / f"words.{ending}")
+    path = soft.caption(photo, beam=2, alpha=1.0, max_length=7).plot(tmp_path / f"words.{ending}")
     assert path.stat().st_size > 5000
 
 
@@ -131,7 +131,7 @@ def test_a_figure_shows_the_photograph_and_every_word(tmp_path, monkeypatch):
 
 def test_json_line_plot_and_words_from_the_command(soft_run, photo, tmp_path):
     plot = tmp_path / "words.png"
-    found = json.loads(command("caption", photo, "--model", str(soft_run), "--json", "--plot", str(plot)))
+    found = json.loads(command("caption", photo, "--model", str(soft_run), "--json", "--plot", str(plot), "--alpha=1"))
     assert list(found) == ["image", "caption", "words", "weights", "score"]
     assert found["image"] == photo
     assert np.shape(found["weights"]) == (len(found["words"]), 8, 8)

@@ -22,13 +22,16 @@ class CaptionBatch:
     pictures: Tensor
     """(b, cells, width): features; or (b, 3, height, width) for a CNN that is trained"""
     target: Tensor
+    numbers: Tensor | None = None
+    """(b,): which picture of all each is; on the CPU"""
 
     def __len__(self) -> int:
         return int(self.target.shape[0])
 
     def to(self, device: torch.device | str) -> CaptionBatch:
         """The batch on another device."""
-        return CaptionBatch(self.pictures.to(device, non_blocking=True), self.target.to(device, non_blocking=True))
+        pictures, target = (part.to(device, non_blocking=True) for part in (self.pictures, self.target))
+        return CaptionBatch(pictures, target, self.numbers)
 
 
 class Pictures(Protocol):
@@ -43,7 +46,7 @@ class Captions:
 
     def __init__(self, pictures: Pictures, captions: Sequence[Sequence[Sequence[int]]]) -> None:
         """``captions[i]`` are those of picture i, as ids without marks."""
-        self.pictures = pictures
+        self.pictures, self.by_picture = pictures, captions
         self.ids = [ids for several in captions for ids in several]
         self.picture_of = np.repeat(np.arange(len(captions)), [len(several) for several in captions])
         self._lengths = np.array([len(ids) for ids in self.ids], np.int64)
@@ -59,4 +62,5 @@ class Captions:
     def batch(self, rows: Rows) -> CaptionBatch:
         """The rows as padded tensors."""
         target, _ = padded_targets([self.ids[row] for row in rows])
-        return CaptionBatch(self.pictures.rows(self.picture_of[rows]), target)
+        numbers = self.picture_of[rows]
+        return CaptionBatch(self.pictures.rows(numbers), target, torch.from_numpy(numbers))

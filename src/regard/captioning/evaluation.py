@@ -9,7 +9,7 @@ import importlib.util
 import math
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 from regard.captioning.ptb import ptb_words
@@ -19,7 +19,9 @@ SIGNATURE = "coco|words:ptb-lower-nopunct|bleu:corpus-closest-nosmooth|rouge-l:b
 METEOR_SIGNATURE = "meteor:1.5-en-norm"
 
 Words: TypeAlias = list[str]
-Grams: TypeAlias = Counter[tuple[str, ...]]
+Text: TypeAlias = Sequence[Hashable]
+Gram: TypeAlias = tuple[Hashable, ...]
+Weighted: TypeAlias = dict[Gram, float]
 
 _ORDERS = (1, 2, 3, 4)
 _BETA = 1.2  # ROUGE-L: recall counts for more
@@ -40,7 +42,8 @@ def caption_scores(
     known = [[ptb_words(reference) for reference in several] for several in references]
     scores = {f"bleu{order}": bleu for order, bleu in zip(_ORDERS, _bleu(found, known), strict=True)}
     scores["rouge_l"] = sum(map(_rouge_l, found, known)) / len(found)
-    scores["cider_d"] = _cider_d(found, known)
+    cider = CiderD(known)
+    scores["cider_d"] = sum(cider.scores(place, [words])[0] for place, words in enumerate(found)) / len(found)
     if meteor:
         scores["meteor"] = _meteor(found, known)
     return {name: 100 * score for name, score in scores.items()}
@@ -72,7 +75,7 @@ def _check(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> No
             raise InputError(f"caption {number} has no reference with a word in it: {list(several)!r}")
 
 
-def _grams(words: Words, order: int) -> Grams:
+def _grams(words: Text, order: int) -> Counter[Gram]:
     return Counter(zip(*(words[start:] for start in range(order)), strict=False))
 
 
@@ -90,7 +93,7 @@ def _bleu(found: list[Words], known: list[list[Words]]) -> list[float]:
     for order in _ORDERS:
         matched = total = 0
         for words, several in zip(found, known, strict=True):
-            grams, most = _grams(words, order), Counter[tuple[str, ...]]()
+            grams, most = _grams(words, order), Counter[Gram]()
             for reference in several:
                 most |= _grams(reference, order)
             matched += (grams & most).total()
@@ -122,33 +125,48 @@ def _longest_common(first: Words, second: Words) -> int:
     return lengths[-1]
 
 
-def _cider_d(found: list[Words], known: list[list[Words]]) -> float:
-    """CIDEr-D (Vedantam et al. 2015, sections 4 and 6): cosine of the n-grams' TF-IDF, clipped, by length; up to 10."""
-    total = 0.0
-    for order in _ORDERS:
-        references = [[_grams(reference, order) for reference in several] for several in known]
-        pictures = Counter(gram for several in references for gram in set().union(*several))
-        rarity = {gram: math.log(len(known) / count) for gram, count in pictures.items()}
-        unseen = math.log(len(known))
-        for words, several, texts in zip(found, references, known, strict=True):
-            vector = _weighted(_grams(words, order), rarity, unseen)
-            for reference, text in zip(several, texts, strict=True):
-                similarity = _clipped_cosine(vector, _weighted(reference, rarity, unseen))
-                apart = _bigrams(words) - _bigrams(text)
-                total += similarity * math.exp(-(apart**2) / (2 * _SIGMA**2)) / len(several)
-    return 10 * total / len(_ORDERS) / len(found)
+class CiderD:
+    """CIDEr-D (Vedantam et al. 2015, sections 4 and 6): cosine of the n-grams' TF-IDF, clipped, by length; up to 10.
+
+    ``known[i]`` are the references of picture i, each a sequence of words, or of their numbers.
+    """
+
+    def __init__(self, known: Sequence[Sequence[Text]]) -> None:
+        self.known = known
+        pictures = Counter(gram for several in known for gram in set().union(*map(_all_grams, several)))
+        self.rarity = {gram: math.log(len(known) / count) for gram, count in pictures.items()}
+        self.unseen = math.log(len(known))
+
+    def scores(self, picture: int, candidates: Sequence[Text]) -> list[float]:
+        """How good each of these captions of a picture is."""
+        references = [(self._weighted(text), _bigrams(text)) for text in self.known[picture]]
+        return [self._score(self._weighted(words), _bigrams(words), references) for words in candidates]
+
+    def _score(self, found: list[Weighted], bigrams: int, references: list[tuple[list[Weighted], int]]) -> float:
+        total = 0.0
+        for known, length in references:
+            similarity = sum(map(_clipped_cosine, found, known)) / len(_ORDERS)
+            total += similarity * math.exp(-((bigrams - length) ** 2) / (2 * _SIGMA**2))
+        return 10 * total / len(references)
+
+    def _weighted(self, words: Text) -> list[Weighted]:
+        """The n-grams of each order by their weight."""
+        return [
+            {gram: count * self.rarity.get(gram, self.unseen) for gram, count in _grams(words, order).items()}
+            for order in _ORDERS
+        ]
 
 
-def _bigrams(words: Words) -> int:
+def _all_grams(words: Text) -> set[Gram]:
+    return {gram for order in _ORDERS for gram in _grams(words, order)}
+
+
+def _bigrams(words: Text) -> int:
     """COCO's code takes the number of bigrams for the length."""
     return max(0, len(words) - 1)
 
 
-def _weighted(grams: Grams, rarity: dict[tuple[str, ...], float], unseen: float) -> dict[tuple[str, ...], float]:
-    return {gram: count * rarity.get(gram, unseen) for gram, count in grams.items()}
-
-
-def _clipped_cosine(found: dict[tuple[str, ...], float], known: dict[tuple[str, ...], float]) -> float:
+def _clipped_cosine(found: Weighted, known: Weighted) -> float:
     lengths = [math.sqrt(sum(weight**2 for weight in vector.values())) for vector in (found, known)]
     if not all(lengths):
         return 0.0

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from regard.captioning.critic import Critic, draw
 from regard.captioning.model_config import CaptionModelConfig
-from regard.marks import PAD
+from regard.marks import BOS, PAD
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
 from regard.nn.writer import Writer, output_for, with_first_weights
 from regard.training.loss import Loss
+from regard.translation.batches import padded
 
 if TYPE_CHECKING:
     from regard.captioning.batches import CaptionBatch
     from regard.normalizers import Normalizer
+
+MORE_WORDS = 8
+"""how much longer than the captions of a batch those may become that are drawn for it"""
 
 
 class Grid(NamedTuple):
@@ -45,6 +51,7 @@ class CaptionModel(Writer):
     def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
         super().__init__()
         self.config, self.grid, self.cnn = config, grid, cnn
+        self.critic: Critic | None = None  # with one, training is self-critical
         width = config.annotation_size
         self.annotate = nn.Linear(grid.width, width)
         self.even = nn.LayerNorm(width)
@@ -101,6 +108,8 @@ class CaptionModel(Writer):
 
     def forward(self, batch: CaptionBatch, *, label_smoothing: float = 0.0) -> Loss:
         """The loss of a batch, with what teaches the attention."""
+        if self.critic is not None and self.training:
+            return self._criticized(batch, self.critic)
         given, words = batch.target[:, :-1], batch.target[:, 1:]
         drawn, normalize = None, None
         if self.reinforce is not None and self.training:
@@ -117,6 +126,22 @@ class CaptionModel(Writer):
             log_probs = self.log_probs(decoded.features, words)
             objective = objective + self.reinforce(decoded.scores, decoded.weights, log_probs, drawn, written)
         return loss._replace(objective=objective)
+
+    def _criticized(self, batch: CaptionBatch, critic: Critic) -> Loss:
+        """The loss whose gradient makes drawn captions more likely by how much better than others they are."""
+        assert batch.numbers is not None
+        count, device = self.config.self_critical, batch.target.device
+        self.eval()
+        drawn = draw(self, self.begin(batch), len(batch), count, batch.target.shape[1] + MORE_WORDS)
+        self.train()
+        advantages = critic.advantages(batch.numbers.tolist(), drawn).to(device)
+        target = padded([[BOS, *ids] for several in drawn for ids in several])[0].to(device)
+        given, words = target[:, :-1], target[:, 1:]
+        each_count_times = torch.arange(len(batch)).repeat_interleave(count)
+        decoded = self._decode(given, self.begin(batch).keep(each_count_times))
+        nll = F.cross_entropy(self.output(decoded.features).flatten(0, 1), words.flatten(), reduction="none")
+        nll = nll.view(words.shape).masked_fill(words == PAD, 0).sum(1)
+        return Loss((advantages * nll).sum(), nll.sum().detach(), int((words != PAD).sum()))
 
     def _decode(self, words: Tensor, state: DecoderState) -> Decoded:
         decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(words)), state)

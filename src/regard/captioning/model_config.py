@@ -43,6 +43,12 @@ class CaptionModelConfig(Settings):
     doubly_stochastic: float = setting(
         0.5, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
     )
+    self_critical: int = setting(
+        0,
+        "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D (Rennie et al. "
+        "2017), instead of from what people wrote; 0 = do not. For a last training that begins with another.",
+        ge=0,
+    )
     annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1)
     places: bool = setting(True, "Add a learned vector to each cell, so that the model knows where it is.")
     attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1)
@@ -72,6 +78,12 @@ class CaptionModelConfig(Settings):
     def _fits_together(self) -> Self:
         if self.input_feeding and self.asked_by != "current":
             raise ValueError('input_feeding passes on what the current state found: it needs asked_by = "current"')
+        if self.self_critical == 1:
+            raise ValueError("self_critical = 1 leaves no other caption to compare with: draw 2 or more; 5 do well")
+        if self.self_critical and self.draws:
+            raise ValueError(
+                'self_critical draws words, and cannot draw cells too: use estimator = "straight_through" with hard'
+            )
         if self.score in WITHOUT_WEIGHTS and self.decoder_size != self.annotation_size:
             raise ValueError(
                 f"score = {self.score!r} compares the decoder's state with the cells directly: decoder_size = "

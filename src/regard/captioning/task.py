@@ -14,6 +14,7 @@ from regard.captioning.backbones import Backbone, load_backbone
 from regard.captioning.batches import Captions
 from regard.captioning.config import CaptionConfig, CaptionVocabularyConfig
 from regard.captioning.corpus import CaptionCorpus, Example
+from regard.captioning.critic import Critic
 from regard.captioning.evaluation import caption_scores
 from regard.captioning.features import Features, features_of
 from regard.captioning.model import CaptionModel, Grid, build_model
@@ -92,7 +93,10 @@ class CaptionTask:
 
     def build_model(self, generator: torch.Generator) -> CaptionModel:
         """The model of the settings, for this backbone and vocabulary."""
-        return model_for(self.config, self.backbone, self.vocabulary, generator)
+        model = model_for(self.config, self.backbone, self.vocabulary, generator)
+        if self.config.model.self_critical:
+            model.critic = Critic(self.examples.by_picture)
+        return model
 
     def validate(self, model: CaptionModel, device: torch.device) -> Validation:
         """Loss in nats a word, and BLEU-4 (as for COCO) of the captions of the validation photographs."""

@@ -1,0 +1,54 @@
+"""Learning from one's own captions: some are drawn, and those that score better than the others made more likely.
+
+Rennie et al. 2017 call it self-critical training. They compare with the greedy caption; here each draw is compared with
+the mean of the other draws of its picture, which need to be scored anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.captioning.evaluation import CiderD
+from regard.decoding import SearchState, Stepping
+from regard.marks import BOS, EOS, PAD, UNK
+
+
+class Critic:
+    """Scores drawn captions by CIDEr-D. ``captions[i]`` are those that people wrote of picture i, as ids.
+
+    The end counts as a word: else a caption loses nothing by breaking off after "in a".
+    """
+
+    def __init__(self, captions: Sequence[Sequence[Sequence[int]]]) -> None:
+        self.cider = CiderD([[[*ids, EOS] for ids in several] for several in captions])
+
+    def advantages(self, pictures: Sequence[int], drawn: Sequence[Sequence[Sequence[int]]]) -> Tensor:
+        """By how much each caption ``drawn[i][j]`` of ``pictures[i]`` beats the mean of the others; (b * count,).
+
+        Scaled by what all of them spread, so that the step does not depend on how good the model already is.
+        """
+        scores = torch.tensor([self.cider.scores(*one) for one in zip(pictures, drawn, strict=True)])
+        count = scores.shape[1]
+        better = (scores - scores.mean(1, keepdim=True)) * (count / (count - 1))
+        return (better / better.square().mean().sqrt().clamp(min=1e-3)).flatten()
+
+
+@torch.no_grad()
+def draw(model: Stepping, state: SearchState, pictures: int, count: int, longest: int) -> list[list[list[int]]]:
+    """``count`` captions for each of the pictures whose ``state`` this is, word by word as likely as the model says.
+
+    Each with its end, unless it is the ``longest`` already.
+    """
+    state = state.reorder(torch.zeros(pictures, count, dtype=torch.int64))
+    words, going = torch.full((pictures, count), BOS), torch.ones(pictures, count, dtype=torch.bool)
+    written: list[Tensor] = []
+    while going.any() and len(written) < longest:
+        logits, _, state, _ = model.step(words, state)
+        logits[..., [PAD, BOS, UNK]] = -torch.inf
+        words = logits.softmax(-1).flatten(0, 1).multinomial(1).view(pictures, count).cpu()
+        written.append(words.where(going, PAD))
+        going &= words != EOS
+    return [[[word for word in one if word != PAD] for one in several] for several in torch.stack(written, -1).tolist()]

@@ -1,0 +1,100 @@
+"""Self-critical training: captions drawn, scored and made more or less likely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+import regard
+from regard.captioning.batches import CaptionBatch
+from regard.captioning.critic import Critic, draw
+from regard.captioning.model import Grid, build_model
+from regard.captioning.model_config import CaptionModelConfig
+from regard.decoding import Stepped
+from regard.errors import ConfigError
+from regard.marks import BOS, EOS, PAD, UNK
+from regard.translation.batches import padded_targets
+from tests.captioning.conftest import run_file
+
+DOG, CAT, RUNS, SLEEPS, HERE = range(4, 9)
+WRITTEN = [[[DOG, RUNS, HERE], [DOG, RUNS]], [[CAT, SLEEPS, HERE]], [[CAT, RUNS, HERE]]]
+
+
+def test_the_caption_that_people_wrote_beats_the_others():
+    right, wrong, cut = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, EOS], [DOG, RUNS, HERE]
+    found = Critic(WRITTEN).advantages([0, 1], [[right, wrong, cut], [right, right, right]])
+    first, second = found.view(2, 3)
+    assert first[0] > first[2] > first[1]  # what does not end is worth less
+    assert float(first.sum()) == pytest.approx(0, abs=1e-6)
+    assert second.tolist() == [0, 0, 0]  # captions as good as each other teach nothing
+
+
+@dataclass
+class Coins:
+    """Says the same of every next word: heads (DOG) three times as often as tails (CAT), the end as often as tails."""
+
+    def step(self, words, state):
+        logits = torch.full((*words.shape, 9), -torch.inf)
+        logits[..., [PAD, BOS, UNK]] = 50.0
+        logits[..., [DOG, CAT, EOS]] = torch.tensor([3.0, 1.0, 1.0]).log()
+        return Stepped(logits, None, state)
+
+    def reorder(self, hypotheses):
+        assert hypotheses.shape == (2, 400)
+        return self
+
+
+def test_words_are_drawn_as_often_as_the_model_says():
+    torch.manual_seed(0)
+    drawn = draw(Coins(), Coins(), 2, 400, longest=6)
+    captions = [caption for several in drawn for caption in several]
+    words = [word for caption in captions for word in caption]
+    assert [len(several) for several in drawn] == [400, 400]
+    assert {DOG, CAT, EOS} == set(words)
+    assert words.count(DOG) / len(words) == pytest.approx(0.6, abs=0.05)
+    assert all(EOS not in caption[:-1] for caption in captions)
+    assert all(len(caption) == 6 for caption in captions if caption[-1] != EOS)
+
+
+def test_training_makes_the_better_of_the_drawn_captions_more_likely(monkeypatch):
+    """The same captions are "drawn" at every step: of picture 0 the right one is the first, of picture 1 the second."""
+    right, wrong = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, HERE, EOS]
+    drawn = [[right, wrong], [right, wrong]]
+    monkeypatch.setattr("regard.captioning.model.draw", lambda *_: drawn)
+    config = CaptionModelConfig(self_critical=2, annotation_size=8, attention_size=8, embedding=8, decoder_size=8)
+    model = build_model(config, Grid(2, 2, 6), 9, generator=torch.Generator().manual_seed(0))
+    model.critic = Critic(WRITTEN)
+    pictures = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0))
+    batch = CaptionBatch(pictures, padded_targets([[DOG], [CAT]])[0], torch.tensor([0, 1]))
+    both = CaptionBatch(pictures.repeat_interleave(2, 0), padded_targets([right[:-1], wrong[:-1]] * 2)[0])
+    before = model.eval().force(both).log_probs.sum(1)
+    optimizer = torch.optim.Adam(model.train().parameters(), 0.01)
+    for _ in range(20):
+        optimizer.zero_grad()
+        model(batch).objective.backward()
+        optimizer.step()
+    rise = model.eval().force(both).log_probs.sum(1) - before
+    assert rise[0] > rise[1] + 1
+    assert rise[3] > rise[2] + 1
+
+
+def test_hard_attention_is_criticized_with_the_straight_through_estimator(scenes, hard_run, tmp_path):
+    hard = {"model__attention": "hard", "model__estimator": "straight_through"}
+    run = run_file(
+        scenes, tmp_path, **hard, model__self_critical=3, training__begin_with=str(hard_run), training__updates=3
+    )
+    assert regard.train(run).updates == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ({"self_critical": 1}, "draw 2 or more"),
+        ({"self_critical": 5, "attention": "hard"}, 'use estimator = "straight_through"'),
+    ],
+)
+def test_what_cannot_be_criticized(scenes, tmp_path, model, says):
+    with pytest.raises(ConfigError, match=says):
+        regard.train(run_file(scenes, tmp_path, **{f"model__{name}": value for name, value in model.items()}))

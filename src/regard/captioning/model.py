@@ -131,14 +131,14 @@ class CaptionModel(Writer):
         """The loss whose gradient makes drawn captions more likely by how much better than others they are."""
         assert batch.numbers is not None
         count, device = self.config.self_critical, batch.target.device
-        self.eval()
+        self.eval()  # what is learned from must be as likely as when it was drawn: no dropout
         drawn = draw(self, self.begin(batch), len(batch), count, batch.target.shape[1] + MORE_WORDS)
-        self.train()
         advantages = critic.advantages(batch.numbers.tolist(), drawn).to(device)
         target = padded([[BOS, *ids] for several in drawn for ids in several])[0].to(device)
         given, words = target[:, :-1], target[:, 1:]
         each_count_times = torch.arange(len(batch)).repeat_interleave(count)
         decoded = self._decode(given, self.begin(batch).keep(each_count_times))
+        self.train()
         nll = F.cross_entropy(self.output(decoded.features).flatten(0, 1), words.flatten(), reduction="none")
         nll = nll.view(words.shape).masked_fill(words == PAD, 0).sum(1)
         return Loss((advantages * nll).sum(), nll.sum().detach(), int((words != PAD).sum()))

@@ -21,7 +21,19 @@ from typing import Any
 import numpy as np
 
 from regard.kernels.compiling import inline, kernel
-from regard.kernels.lanes import BYTES, exp, lesser, load, outside, quotient, splat, store, store_sums
+from regard.kernels.lanes import (
+    BYTES,
+    exp,
+    greater,
+    lesser,
+    load,
+    outside,
+    quotient,
+    splat,
+    spread,
+    store,
+    store_sums,
+)
 from regard.kernels.threads import share
 
 _LIMIT = {np.dtype(np.float32): 43.0, np.dtype(np.float64): 350.0}  # e^{2 limit} and e^{-2 limit} are normal numbers
@@ -86,14 +98,14 @@ def _exponentials(rows, first, count, left, width, numbers, out, row_step, vecto
     """e^{2x} for x in rows[first : first + count, left : left + width], 1 for columns that are not there.
 
     The vector ``j`` of row ``i`` goes to ``out[i * row_step + j * vector_step]``. Returns whether a number was beyond
-    the limit; such a number is brought back to it.
+    the limit (such a number is brought back to it), and the largest result.
     """
     lanes = BYTES // rows.itemsize
     flat = rows.reshape(-1)
     last = np.zeros(width, rows.dtype)
     present = min(width, rows.shape[1] - left)
     top, zero = splat(numbers[0]), splat(rows.dtype.type(0))
-    beyond = False
+    most, beyond = zero, False
     for i in range(count):
         source, start = flat, (first + i) * rows.shape[1] + left
         if present < width:
@@ -105,16 +117,51 @@ def _exponentials(rows, first, count, left, width, numbers, out, row_step, vecto
             if outside(x, top):
                 beyond = True
                 x = zero - lesser(zero - lesser(x, top), top)
-            store(out, i * row_step + j * vector_step, exp(x + x))
-    return beyond
+            e = exp(x + x)
+            most = greater(most, e)
+            store(out, i * row_step + j * vector_step, e)
+    each = np.empty(lanes, rows.dtype)
+    store(each, 0, most)
+    return beyond, each.max()
+
+
+@inline
+def _less_and_more(a, b, one, huge):  # type: ignore[no-untyped-def]
+    """p - 1 and p + 1 of p = a b, but at most ``huge``; None where no p is beyond it."""
+    p = a * b if huge is None else lesser(a * b, splat(huge))
+    return p - one, p + one
+
+
+@inline
+def _tanh(a, b, one, huge):  # type: ignore[no-untyped-def]
+    less, more = _less_and_more(a, b, one, huge)
+    return quotient(less, more)
 
 
 @inline
 def _pair(a, b, v, c, d, w, one, huge):  # type: ignore[no-untyped-def]
-    """v tanh + w tanh by one division, v / x + w / y = (v y + w x) / (x y); a b and c d are their e^{2 (q + k)}."""
-    p, q = lesser(a * b, huge), lesser(c * d, huge)
-    x, y = p + one, q + one
-    return quotient(v * (p - one) * y + w * (q - one) * x, x * y)
+    """v tanh + w tanh by one division, v m / x + w n / y = (v m y + w n x) / (x y)."""
+    m, x = _less_and_more(a, b, one, huge)
+    n, y = _less_and_more(c, d, one, huge)
+    return quotient(v * m * y + w * n * x, x * y)
+
+
+@inline
+def _four_keys(query, n, key, m, row, weight, line, huge):  # type: ignore[no-untyped-def]
+    """line[m : m + 4] = the scores of query ``n`` and those keys; the columns of a key are ``row`` apart."""
+    lanes, number, width = BYTES // weight.itemsize, weight.dtype.type, weight.size
+    one, s0 = splat(number(1)), splat(number(0))
+    s1 = s2 = s3 = s0
+    for j in range(0, width, 2 * lanes):
+        a, c = load(query, n * width + j), load(query, n * width + j + lanes)
+        v, w = load(weight, j), load(weight, j + lanes)
+        k0 = j // lanes * row + m * lanes
+        k1, k2, k3 = k0 + lanes, k0 + 2 * lanes, k0 + 3 * lanes
+        s0 = s0 + _pair(a, load(key, k0), v, c, load(key, k0 + row), w, one, huge)
+        s1 = s1 + _pair(a, load(key, k1), v, c, load(key, k1 + row), w, one, huge)
+        s2 = s2 + _pair(a, load(key, k2), v, c, load(key, k2 + row), w, one, huge)
+        s3 = s3 + _pair(a, load(key, k3), v, c, load(key, k3 + row), w, one, huge)
+    store_sums(line, m, s0, s1, s2, s3)
 
 
 @kernel
@@ -128,28 +175,22 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
     weight[: v.size] = v
     e_query, e_key = np.empty(n_queries * width, v.dtype), np.ones(tile * width, v.dtype)
     line = np.empty(tile, v.dtype)
-    one, zero, huge = splat(v.dtype.type(1)), splat(v.dtype.type(0)), splat(numbers[1])
-    beyond, current = False, -1
+    beyond, current, top_query = False, -1, numbers[1]
     for unit in range(first, stop):
         b, m0 = unit // tiles, unit % tiles * tile
         if b != current:
-            beyond |= _exponentials(query, b * n_queries, n_queries, 0, width, numbers, e_query, width, lanes)
-            current = b
+            far, top_query = _exponentials(query, b * n_queries, n_queries, 0, width, numbers, e_query, width, lanes)
+            beyond, current = beyond or far, b
         present = min(tile, n_keys - m0)
-        beyond |= _exponentials(key, b * n_keys + m0, present, 0, width, numbers, e_key, lanes, row)
+        far, top_key = _exponentials(key, b * n_keys + m0, present, 0, width, numbers, e_key, lanes, row)
+        beyond = beyond or far
+        small = top_query * top_key <= numbers[1]
         for n in range(n_queries):
             for m in range(0, present, 4):
-                s0 = s1 = s2 = s3 = zero
-                for j in range(0, width, 2 * lanes):
-                    a, c = load(e_query, n * width + j), load(e_query, n * width + j + lanes)
-                    v0, v1 = load(weight, j), load(weight, j + lanes)
-                    at = j * tile + m * lanes
-                    k0, k1, k2, k3 = at, at + lanes, at + 2 * lanes, at + 3 * lanes
-                    s0 = s0 + _pair(a, load(e_key, k0), v0, c, load(e_key, k0 + row), v1, one, huge)
-                    s1 = s1 + _pair(a, load(e_key, k1), v0, c, load(e_key, k1 + row), v1, one, huge)
-                    s2 = s2 + _pair(a, load(e_key, k2), v0, c, load(e_key, k2 + row), v1, one, huge)
-                    s3 = s3 + _pair(a, load(e_key, k3), v0, c, load(e_key, k3 + row), v1, one, huge)
-                store_sums(line, m, s0, s1, s2, s3)
+                if small:
+                    _four_keys(e_query, n, e_key, m, row, weight, line, None)
+                else:
+                    _four_keys(e_query, n, e_key, m, row, weight, line, numbers[1])
             at = (b * n_queries + n) * n_keys + m0
             for m in range(present):
                 out[at + m] = line[m]
@@ -174,13 +215,21 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
         b, left = unit // blocks, unit % blocks
         count = min(blocks - left, stop - unit)
         columns, width = left * lanes, count * lanes
-        beyond |= _exponentials(query, b * n_queries, n_queries, columns, width, numbers, of_query, lanes, query_step)
-        beyond |= _exponentials(key, b * n_keys, n_keys, columns, width, numbers, of_key, lanes, key_step)
+        far, top_query = _exponentials(
+            query, b * n_queries, n_queries, columns, width, numbers, of_query, lanes, query_step
+        )
+        beyond = beyond or far
+        far, top_key = _exponentials(key, b * n_keys, n_keys, columns, width, numbers, of_key, lanes, key_step)
+        beyond = beyond or far
+        small = top_query * top_key <= numbers[1]
         rows = b * strides[0], strides[1], strides[2]
         last = _last_group(grad, rows, n_queries, n_keys)
         for j in range(count):
             at = j * query_step, j * key_step
-            _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, numbers[1])
+            if small:
+                _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, None)
+            else:
+                _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, numbers[1])
             if grad_v is not None:
                 for d in range(min(lanes, v.size - (left + j) * lanes)):
                     grad_v[b, (left + j) * lanes + d] = sum_v[d]
@@ -246,7 +295,7 @@ def _add(sums, at, x):  # type: ignore[no-untyped-def]
 def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, huge):  # type: ignore[no-untyped-def]
     """Four queries with keys [m0, m1): adds g (1 - t t) for each query and key, and returns the sum of g t."""
     number, lanes = sum_query.dtype.type, BYTES // sum_query.itemsize
-    one, zero, huge = splat(number(1)), splat(number(0)), splat(number(huge))
+    one, zero = splat(number(1)), splat(number(0))
     a0, a1 = load(of_query, query_at), load(of_query, query_at + lanes)
     a2, a3 = load(of_query, query_at + 2 * lanes), load(of_query, query_at + 3 * lanes)
     r0, r1, r2, r3 = start, start + row, start + 2 * row, start + 3 * row
@@ -255,11 +304,9 @@ def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, 
         sum0 = sum1 = sum2 = sum3 = sum_v = zero
         for m in range(middle, min(middle + 8, m1)):
             e, c = load(of_key, key_at + m * lanes), m * column
-            g0, g1, g2, g3 = splat(grad[r0 + c]), splat(grad[r1 + c]), splat(grad[r2 + c]), splat(grad[r3 + c])
-            p0, p1 = lesser(a0 * e, huge), lesser(a1 * e, huge)
-            p2, p3 = lesser(a2 * e, huge), lesser(a3 * e, huge)
-            t0, t1 = quotient(p0 - one, p0 + one), quotient(p1 - one, p1 + one)
-            t2, t3 = quotient(p2 - one, p2 + one), quotient(p3 - one, p3 + one)
+            g0, g1, g2, g3 = spread(grad, r0 + c), spread(grad, r1 + c), spread(grad, r2 + c), spread(grad, r3 + c)
+            t0, t1 = _tanh(a0, e, one, huge), _tanh(a1, e, one, huge)
+            t2, t3 = _tanh(a2, e, one, huge), _tanh(a3, e, one, huge)
             w0, w1, w2, w3 = one - t0 * t0, one - t1 * t1, one - t2 * t2, one - t3 * t3
             sum0, sum1, sum2, sum3 = sum0 + g0 * w0, sum1 + g1 * w1, sum2 + g2 * w2, sum3 + g3 * w3
             sum_v = sum_v + ((g0 * t0 + g1 * t1) + (g2 * t2 + g3 * t3))

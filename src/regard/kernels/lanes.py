@@ -136,6 +136,21 @@ def splat(typing: Any, number: Any) -> Any:
 
 
 @intrinsic
+def spread(typing: Any, array: Any, index: Any) -> Any:
+    """``array[index]`` in every lane; ``array`` is 1-D and contiguous, nothing is checked."""
+    lanes = Lanes(array.dtype)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = context.get_value_type(lanes)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        empty = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(empty, builder.load(builder.gep(data, [args[1]])), ir.Constant(_I32, 0))
+        return _shuffle(builder, first, empty, [0] * vector.count)
+
+    return lanes(array, types.intp), lower
+
+
+@intrinsic
 def quotient(typing: Any, a: Any, b: Any) -> Any:
     """``a / b``, lane by lane, less than a unit in the last place off; ``b`` must be from 1 to 1e37 (float64: 1e300).
 
@@ -163,6 +178,16 @@ def lesser(typing: Any, a: Any, b: Any) -> Any:
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", *args), *args)
+
+    return a(a, b), lower
+
+
+@intrinsic
+def greater(typing: Any, a: Any, b: Any) -> Any:
+    """The larger of the two, lane by lane; ``b`` where ``a`` is not a number."""
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
 
     return a(a, b), lower
 

@@ -58,13 +58,17 @@ def test_words_are_drawn_as_often_as_the_model_says():
     assert all(len(caption) == 6 for caption in captions if caption[-1] != EOS)
 
 
+def _model(**settings):
+    config = CaptionModelConfig(annotation_size=8, attention_size=8, embedding=8, decoder_size=8, **settings)
+    return build_model(config, Grid(2, 2, 6), 9, generator=torch.Generator().manual_seed(0))
+
+
 def test_training_makes_the_better_of_the_drawn_captions_more_likely(monkeypatch):
     """The same captions are "drawn" at every step: of picture 0 the right one is the first, of picture 1 the second."""
     right, wrong = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, HERE, EOS]
     drawn = [[right, wrong], [right, wrong]]
     monkeypatch.setattr("regard.captioning.model.draw", lambda *_: drawn)
-    config = CaptionModelConfig(self_critical=2, annotation_size=8, attention_size=8, embedding=8, decoder_size=8)
-    model = build_model(config, Grid(2, 2, 6), 9, generator=torch.Generator().manual_seed(0))
+    model = _model(self_critical=2)
     model.critic = Critic(WRITTEN)
     pictures = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0))
     batch = CaptionBatch(pictures, padded_targets([[DOG], [CAT]])[0], torch.tensor([0, 1]))
@@ -98,3 +102,14 @@ def test_hard_attention_is_criticized_with_the_straight_through_estimator(scenes
 def test_what_cannot_be_criticized(scenes, tmp_path, model, says):
     with pytest.raises(ConfigError, match=says):
         regard.train(run_file(scenes, tmp_path, **{f"model__{name}": value for name, value in model.items()}))
+
+
+def test_what_is_never_drawn_gains_nothing(monkeypatch):
+    """However bad the drawn captions are, their share must not go to the words that cannot be drawn."""
+    monkeypatch.setattr("regard.captioning.model.draw", lambda *_: [[[DOG, EOS], [SLEEPS, EOS]]])
+    model = _model(self_critical=2)
+    model.critic = Critic(WRITTEN)
+    batch = CaptionBatch(torch.ones(1, 4, 6), padded_targets([[DOG]])[0], torch.tensor([0]))
+    model(batch).objective.backward()
+    assert model.output.bias.grad[[PAD, BOS, UNK]].tolist() == [0, 0, 0]
+    assert model.output.bias.grad.abs().sum() > 0

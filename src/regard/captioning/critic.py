@@ -15,6 +15,10 @@ from regard.captioning.evaluation import CiderD
 from regard.decoding import SearchState, Stepping
 from regard.marks import BOS, EOS, PAD, UNK
 
+NEVER = [PAD, BOS, UNK]
+"""What no caption holds. It must have no share in what is learned either: it would get what others lose, as no caption
+that is drawn can teach better."""
+
 
 class Critic:
     """Scores drawn captions by CIDEr-D. ``captions[i]`` are those that people wrote of picture i, as ids.
@@ -47,7 +51,7 @@ def draw(model: Stepping, state: SearchState, pictures: int, count: int, longest
     written: list[Tensor] = []
     while going.any() and len(written) < longest:
         logits, _, state, _ = model.step(words, state)
-        logits[..., [PAD, BOS, UNK]] = -torch.inf
+        logits[..., NEVER] = -torch.inf
         words = logits.softmax(-1).flatten(0, 1).multinomial(1).view(pictures, count).cpu()
         written.append(words.where(going, PAD))
         going &= words != EOS

@@ -14,14 +14,13 @@ from regard.captioning.backbones import Backbone, load_backbone
 from regard.captioning.batches import Captions
 from regard.captioning.config import CaptionConfig, CaptionVocabularyConfig
 from regard.captioning.corpus import CaptionCorpus, Example
-from regard.captioning.critic import Critic
+from regard.captioning.critic import NEVER, Critic
 from regard.captioning.evaluation import caption_scores
 from regard.captioning.features import Features, features_of
 from regard.captioning.model import CaptionModel, Grid, build_model
 from regard.captioning.wording import plain
 from regard.decoding import Hypothesis, search
 from regard.errors import DataError, InputError
-from regard.marks import BOS, PAD, UNK
 from regard.normalizers import Sampled
 from regard.training.files import write_bytes
 from regard.training.order import Order
@@ -181,4 +180,4 @@ def write(
     with torch.inference_mode():
         state = model.start(pictures, None if generator is None else Sampled(generator))
         limits = [longest] * len(pictures)
-        return search(model, state, limits, beam=beam, alpha=alpha, n_best=n_best, forbid=(PAD, BOS, UNK))
+        return search(model, state, limits, beam=beam, alpha=alpha, n_best=n_best, forbid=NEVER)

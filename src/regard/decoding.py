@@ -24,6 +24,7 @@ from regard.errors import InputError, ShapeError
 from regard.marks import BOS, EOS, PAD
 
 MOST = 1000  # hypotheses of a sentence
+WORTH_A_KERNEL = 2**19  # logits of a step from which loading a compiled kernel pays; one sentence should not wait
 
 
 class SearchState(Protocol):
@@ -207,7 +208,7 @@ class _Search:
         if self.rules.forbid:
             logits[..., self.rules.forbid] = -torch.inf
         # The best of a sentence are among the best of its hypotheses, and these need no normalising to be found.
-        best, words = logits.topk(min(count, vocabulary), dim=-1)
+        best, words = _largest(logits, min(count, vocabulary))
         scores = (best - totals[..., None]).cpu().double() + log_probs[..., None]
         top, place = scores.flatten(1).topk(count)
         parents = place // best.shape[-1]
@@ -274,3 +275,17 @@ class _Search:
     def _look(self, sentence: int, time: int, hypothesis: int) -> Any:
         past = self.past[time]
         return None if past.weights is None else past.weights[past.row[sentence], hypothesis]
+
+
+def _largest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """``logits.topk(count)`` of (b, w, words); by a compiled kernel where there is enough to look through."""
+    in_rows = logits.stride(2) == 1 and logits.stride(0) == logits.shape[1] * logits.stride(1)
+    known = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
+    if logits.numel() < WORTH_A_KERNEL or not (in_rows and known):
+        values, places = logits.topk(count)
+        return values, places
+    from regard.kernels.largest import largest
+
+    found = largest(logits.flatten(0, 1).numpy(), count, torch.get_num_threads())
+    values, places = (torch.from_numpy(part).view(*logits.shape[:2], count) for part in found)
+    return values, places

@@ -206,6 +206,18 @@ def outside(typing: Any, lanes: Any, limit: Any) -> Any:
 
 
 @intrinsic
+def above(typing: Any, lanes: Any, limit: Any) -> Any:
+    """Whether any lane is more than that of ``limit``."""
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        flags = ir.IntType(args[0].type.count)
+        more = builder.bitcast(builder.fcmp_ordered(">", *args), flags)
+        return builder.icmp_unsigned("!=", more, flags(0))
+
+    return types.boolean(lanes, limit), lower
+
+
+@intrinsic
 def store_sums(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """Write the four sums over the lanes of ``a``, ``b``, ``c`` and ``d`` to ``array[index:index + 4]``."""
 

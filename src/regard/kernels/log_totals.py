@@ -26,31 +26,35 @@ class LogTotals(NamedTuple):
     """of the logits"""
 
 
-def log_totals(logits: np.ndarray, width: int, threads: int) -> LogTotals:
-    """Of rows (n, width and room up to whole lanes) of logits; what stands in the room is overwritten."""
-    return _run(logits, width, np.empty(0, np.int64), 0.0, threads)
+def log_totals(logits: np.ndarray, bias: np.ndarray, threads: int) -> LogTotals:
+    """Of rows (n, as many as ``bias`` has and room up to whole lanes), to which ``bias`` is added first.
+
+    What stands in the room is overwritten.
+    """
+    return _run(logits, bias, np.empty(0, np.int64), 0.0, threads)
 
 
 def cross_entropy_gradient(
-    logits: np.ndarray, width: int, right: np.ndarray, smoothing: float, threads: int
+    logits: np.ndarray, bias: np.ndarray, right: np.ndarray, smoothing: float, threads: int
 ) -> LogTotals:
     """The same, and the logits become the gradient of the cross-entropy with the words ``right`` (n,).
 
     That is the softmax less the target distribution, which has ``smoothing`` spread over all words.
     """
-    return _run(logits, width, right, smoothing, threads)
+    return _run(logits, bias, right, smoothing, threads)
 
 
-def _run(logits: np.ndarray, width: int, right: np.ndarray, smoothing: float, threads: int) -> LogTotals:
-    n, dtype = len(logits), logits.dtype
+def _run(logits: np.ndarray, bias: np.ndarray, right: np.ndarray, smoothing: float, threads: int) -> LogTotals:
+    (n, stride), width, dtype = logits.shape, len(bias), logits.dtype
     result = LogTotals(np.empty(n, dtype), np.empty(n, dtype))
     numbers = np.array([_LOWEST[dtype], smoothing], dtype)
-    share(n, n * width * _STEPS, threads, _rows, (logits, width, right, numbers, *result))
+    padded = np.concatenate([bias, np.full(stride - width, bias[0])])
+    share(n, n * width * _STEPS, threads, _rows, (logits, padded, width, right, numbers, *result))
     return result
 
 
 @kernel
-def _rows(logits, width, right, numbers, totals, means, first, stop):  # type: ignore[no-untyped-def]
+def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # type: ignore[no-untyped-def]
     lanes, stride = BYTES // logits.itemsize, logits.shape[1]
     flat, some = logits.reshape(-1), np.empty(BYTES // logits.itemsize, logits.dtype)
     zero = splat(logits.dtype.type(0))
@@ -58,9 +62,10 @@ def _rows(logits, width, right, numbers, totals, means, first, stop):  # type: i
     for row in range(first, stop):
         at = row * stride
         flat[at + width : at + stride] = flat[at]  # copies, which no largest can be among; their share is taken off
-        largest, total = load(flat, at), zero
-        for j in range(at, at + stride, lanes):
-            x = load(flat, j)
+        largest, total = load(flat, at) + load(bias, 0), zero
+        for j in range(0, stride, lanes):
+            x = load(flat, at + j) + load(bias, j)
+            store(flat, at + j, x)
             largest, total = zero - lesser(zero - largest, zero - x), total + x
         store(some, 0, largest)
         top = some.max()

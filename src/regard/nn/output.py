@@ -8,13 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.decoding import WORTH_A_KERNEL
 from regard.nn.functions import apply, has_kernels
 
 CHUNK = 2**22
 """Logits held at a time: 16 MB of float32. Fewer stay nearer in the cache, but then the products are less efficient."""
-
-WORTH_A_KERNEL = 2**19
-"""Logits of a step of search from which loading a compiled kernel pays: a single sentence should not wait for it."""
 
 
 class Output(nn.Module):
@@ -47,9 +45,9 @@ class Output(nn.Module):
         features, width = features.to(self.weight.dtype), len(self.weight)
         held = _rows_of_logits(features.flatten(0, -2), width)
         with torch.autocast(features.device.type, enabled=False):
-            torch.addmm(self.bias, features.flatten(0, -2), self.weight.t(), out=held[:, :width])
+            torch.mm(features.flatten(0, -2), self.weight.t(), out=held[:, :width])
         large = held.numel() >= WORTH_A_KERNEL
-        totals = log_totals(held, width)[0] if large else held[:, :width].logsumexp(1)
+        totals = log_totals(held, self.bias)[0] if large else held[:, :width].add_(self.bias).logsumexp(1)
         return held.view(*features.shape[:-1], -1)[..., :width], totals.view(features.shape[:-1])
 
     def loss(self, features: Tensor, target: Tensor, *, label_smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
@@ -93,9 +91,9 @@ class _CrossEntropy(torch.autograd.Function):
         for begin in range(0, len(features), rows):
             chunk, right = features[begin : begin + rows], target[begin : begin + rows]
             held = buffer[: len(chunk)]
-            logits = torch.addmm(bias, chunk, weight.t(), out=held[:, :width])
-            chosen = logits.gather(1, right[:, None])[:, 0]
-            totals, means = log_totals(held, width, right if training else None, smoothing)
+            logits = torch.mm(chunk, weight.t(), out=held[:, :width])
+            chosen = logits.gather(1, right[:, None])[:, 0] + bias[right]
+            totals, means = log_totals(held, bias, right if training else None, smoothing)
             nll.append(totals - chosen)
             spread.append(totals - means)
             if training:
@@ -120,8 +118,10 @@ def _rows_of_logits(like: Tensor, width: int) -> Tensor:
     return like.new_empty(len(like), -(-width // 16) * 16)
 
 
-def log_totals(held: Tensor, width: int, right: Tensor | None = None, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """log(sum(e^logit)) and the mean logit of each row of ``held`` (n, at least width), (n,) each.
+def log_totals(
+    held: Tensor, bias: Tensor, right: Tensor | None = None, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Add the bias (width,) to rows (n, at least width): log(sum(e^logit)) and the mean logit of each, (n,).
 
     With ``right`` (n,), logits become the gradient of the cross-entropy with these words.
     """
@@ -130,12 +130,13 @@ def log_totals(held: Tensor, width: int, right: Tensor | None = None, smoothing:
 
         threads = torch.get_num_threads()
         found = (
-            kernel.log_totals(held.numpy(), width, threads)
+            kernel.log_totals(held.numpy(), bias.numpy(), threads)
             if right is None
-            else kernel.cross_entropy_gradient(held.numpy(), width, right.numpy(), smoothing, threads)
+            else kernel.cross_entropy_gradient(held.numpy(), bias.numpy(), right.numpy(), smoothing, threads)
         )
         return torch.from_numpy(found.totals), torch.from_numpy(found.means)
-    logits = held[:, :width]
+    width = len(bias)
+    logits = held[:, :width].add_(bias)
     totals, means = logits.logsumexp(1), logits.mean(1)
     if right is not None:
         logits.sub_(totals[:, None]).exp_().sub_(smoothing / width)

@@ -149,6 +149,18 @@ def test_alignment_of_a_given_pair(toy):
         toy.align("", "la chatte")
 
 
+def test_the_look_after_a_word_is_that_for_the_next(toy):
+    words = "la chatte petite voit une maison rouge"
+    pieces = [len(ids) for ids in toy.vocabularies.target.encode(words.split())]
+    here, after = toy.align(SENTENCE, words).raw_weights, toy.align(SENTENCE, words, offset=1).raw_weights
+    single = [place for place in range(6) if pieces[place] == pieces[place + 1] == 1]
+    assert single
+    for place in single:
+        assert_allclose(after[place], here[place + 1])
+    with pytest.raises(InputError, match="offset = 2 is no look at a word"):
+        toy.align(SENTENCE, words, offset=2)
+
+
 def test_the_map_is_drawn(toy, tmp_path):
     assert toy.translate(SENTENCE).plot(tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert b"</svg>" in toy.align(SENTENCE, "la chatte petite").plot(tmp_path / "map.svg").read_bytes()

@@ -15,6 +15,8 @@ from regard.captioning.evaluation import CiderD
 from regard.decoding import SearchState, Stepping
 from regard.marks import BOS, EOS, PAD, UNK
 
+SHARPNESS = 2.0
+"""By what logits are multiplied to draw from them, and to learn from that: what is drawn is then near what is found."""
 NEVER = [PAD, BOS, UNK]
 """What no caption holds. It must have no share in what is learned either: it would get what others lose, as no caption
 that is drawn can teach better."""
@@ -52,7 +54,7 @@ def draw(model: Stepping, state: SearchState, pictures: int, count: int, longest
     while going.any() and len(written) < longest:
         logits, _, state, _ = model.step(words, state)
         logits[..., NEVER] = -torch.inf
-        words = logits.softmax(-1).flatten(0, 1).multinomial(1).view(pictures, count).cpu()
+        words = (logits * SHARPNESS).softmax(-1).flatten(0, 1).multinomial(1).view(pictures, count).cpu()
         written.append(words.where(going, PAD))
         going &= words != EOS
     return [[[word for word in one if word != PAD] for one in several] for several in torch.stack(written, -1).tolist()]

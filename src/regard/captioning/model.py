@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.captioning.critic import NEVER, Critic, draw
+from regard.captioning.critic import NEVER, SHARPNESS, Critic, draw
 from regard.captioning.model_config import CaptionModelConfig
 from regard.marks import BOS, PAD
 from regard.nn.attention import Attention
@@ -140,7 +140,7 @@ class CaptionModel(Writer):
         decoded = self._decode(given, self.begin(batch).keep(each_count_times))
         self.train()
         logits = self.output(decoded.features).index_fill(-1, torch.tensor(NEVER, device=device), -torch.inf)
-        nll = F.cross_entropy(logits.flatten(0, 1), words.flatten(), reduction="none", ignore_index=PAD)
+        nll = F.cross_entropy(SHARPNESS * logits.flatten(0, 1), words.flatten(), reduction="none", ignore_index=PAD)
         nll = nll.view(words.shape).sum(1)
         return Loss((advantages * nll).sum(), nll.sum().detach(), int((words != PAD).sum()))
 

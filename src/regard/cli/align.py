@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 from regard.errors import DataError
 
 
-def align(model: str, data: Path, /, *, target: Path | None = None, gold: Path | None = None) -> None:
+def align(
+    model: str, data: Path, /, *, target: Path | None = None, gold: Path | None = None, offset: Literal[0, 1] = 0
+) -> None:
     """Align given pairs word by word: Pharaoh lines "i-j", source word first, from 0.
 
     Parameters
@@ -21,6 +24,8 @@ def align(model: str, data: Path, /, *, target: Path | None = None, gold: Path |
         The target's text file, where DATA holds the source sentences alone.
     gold
         Alignments to compare with, a line a pair (i-j sure, ipj possible): the alignment error rate goes to stderr.
+    offset
+        Which look counts for a word: 0 = that for it, 1 = that after it, for the next word.
     """
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.gold import alignment_error_rate, read_gold
@@ -35,7 +40,7 @@ def align(model: str, data: Path, /, *, target: Path | None = None, gold: Path |
     if wanted is not None and len(wanted) != len(pairs):
         raise DataError(f"{gold} has {len(wanted)} lines, but there are {len(pairs)} pairs; they must go line by line")
     found = []
-    for alignment in translator.align_all(pairs):
+    for alignment in translator.align_all(pairs, offset=offset):
         sys.stdout.write(alignment.pharaoh() + "\n")
         found.append(alignment.links)
     if wanted is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 import torch
@@ -118,12 +118,19 @@ class Translator:
         soft = getattr(self.config.model, "normalize", "softmax") == "softmax"
         return told(self._one(sentence, found), seen, target, source, soft=soft)
 
-    def align(self, source: str, target: str) -> Alignment:
-        """Make the model write ``target`` and see where it looks meanwhile."""
-        return next(self.align_all([(source, target)]))
+    def align(self, source: str, target: str, *, offset: Literal[0, 1] = 0) -> Alignment:
+        """Make the model write ``target`` and see where it looks meanwhile.
 
-    def align_all(self, pairs: Iterable[tuple[str, str]], *, batch: int = BATCH) -> Iterator[Alignment]:
+        With ``offset=1``, where it looks once it has read a word, which is the look for the next.
+        """
+        return next(self.align_all([(source, target)], offset=offset))
+
+    def align_all(
+        self, pairs: Iterable[tuple[str, str]], *, offset: Literal[0, 1] = 0, batch: int = BATCH
+    ) -> Iterator[Alignment]:
         """Alignments in the order of the pairs."""
+        if offset not in (0, 1):
+            raise InputError(f"offset = {offset} is no look at a word: use 0 (for it) or 1 (after it)")
         lines = iter(pairs)
         number = 0
         while several := list(islice(lines, batch)):
@@ -135,12 +142,12 @@ class Translator:
             costs = [len(source.ids) * len(target.ids) for source, target in zip(sources, targets, strict=True)]
             found: dict[int, Alignment] = {}
             for rows in cut(costs, MOST):
-                some = self._align([sources[row] for row in rows], [targets[row] for row in rows])
+                some = self._align([sources[row] for row in rows], [targets[row] for row in rows], offset)
                 found.update(zip(rows, some, strict=True))
             yield from (found[row] for row in range(len(several)))
             number += len(several)
 
-    def _align(self, sources: Sequence[_Sentence], targets: Sequence[_Sentence]) -> Iterator[Alignment]:
+    def _align(self, sources: Sequence[_Sentence], targets: Sequence[_Sentence], offset: int) -> Iterator[Alignment]:
         forced = self.model.force(self._batch(sources, targets))
         if forced.weights is None:
             raise InputError("this model has no attention to align by; train one with model.attention set")
@@ -148,7 +155,7 @@ class Translator:
         for source, target, look, log_prob in zip(sources, targets, looks, log_probs, strict=True):
             source_words = self.vocabularies.source.words(source.ids)
             target_words = self.vocabularies.target.words(target.ids)
-            whole = look[: len(target.ids), : len(source.ids) + 1]
+            whole = look[offset : len(target.ids) + offset, : len(source.ids) + 1]
             yield Alignment(
                 [word.text for word in source_words],
                 [word.text for word in target_words],

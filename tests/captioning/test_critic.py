@@ -9,7 +9,7 @@ import torch
 
 import regard
 from regard.captioning.batches import CaptionBatch
-from regard.captioning.critic import Critic, draw
+from regard.captioning.critic import SHARPNESS, Critic, draw
 from regard.captioning.model import Grid, build_model
 from regard.captioning.model_config import CaptionModelConfig
 from regard.decoding import Stepped
@@ -46,14 +46,15 @@ class Coins:
         return self
 
 
-def test_words_are_drawn_as_often_as_the_model_says():
+def test_words_are_drawn_as_often_as_the_sharpened_model_says():
     torch.manual_seed(0)
     drawn = draw(Coins(), Coins(), 2, 400, longest=6)
     captions = [caption for several in drawn for caption in several]
     words = [word for caption in captions for word in caption]
     assert [len(several) for several in drawn] == [400, 400]
     assert {DOG, CAT, EOS} == set(words)
-    assert words.count(DOG) / len(words) == pytest.approx(0.6, abs=0.05)
+    share = 3**SHARPNESS / (3**SHARPNESS + 2)
+    assert words.count(DOG) / len(words) == pytest.approx(share, abs=0.05)
     assert all(EOS not in caption[:-1] for caption in captions)
     assert all(len(caption) == 6 for caption in captions if caption[-1] != EOS)
 

@@ -44,7 +44,8 @@ def _entry(home: str, name: str, thing: Any) -> str:
     called = "" if not callable(thing) or _is_error(thing) or name in GIVEN else _called(thing)
     lines = [f"### `{home}.{name}{called}`\n", f"{_told(thing, whole=True)}\n"]
     if inspect.isclass(thing) and home == "regard":
-        for method, function in vars(thing).items():
+        ours = [kind for kind in thing.__mro__ if kind.__module__.startswith("regard")]
+        for method, function in (one for kind in ours for one in vars(kind).items()):
             plain = inspect.unwrap(getattr(function, "__func__", function))
             if not method.startswith("_") and inspect.isfunction(plain):
                 lines.append(f"* `.{method}{_called(plain, method=True)}`: {_told(plain)}")

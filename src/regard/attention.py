@@ -29,11 +29,12 @@ from regard.arrays import (
 from regard.errors import ShapeError
 from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
+from regard.shown import Shown
 
 __all__ = ["Attended", "Step", "attend"]
 
 
-class Attended:
+class Attended(Shown):
     """What attention gave: ``context``, and the ``weights`` and ``scores`` behind it. Unpacks as context, weights.
 
     Weights and scores that were not needed for the context are computed when first looked at.
@@ -81,17 +82,6 @@ class Attended:
         from regard.show.terminal import print_steps
 
         print_steps(self.steps(), Console())
-
-    def html(self, path: str | PathLike[str]) -> Path:
-        """The steps as one HTML file that needs nothing else: point at a number to see where it came from."""
-        from regard.show.html import write_html
-
-        return write_html(self, path)
-
-    def _repr_html_(self) -> str:
-        from regard.show.notebook import repr_html
-
-        return repr_html(self)
 
     def __iter__(self) -> Iterator[Array]:
         yield self.context

@@ -10,12 +10,12 @@ import pytest
 import torch
 from PIL import Image
 
+from regard import files
 from regard.captioning import features as module
 from regard.captioning.backbones import load_backbone
 from regard.captioning.features import features_of
 from regard.captioning.photos import open_photo
 from regard.errors import DataError, InputError
-from regard.training import files
 
 
 class Means:

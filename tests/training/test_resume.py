@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard import files
 from regard.errors import CheckpointError, TrainingError
-from regard.training import checkpoint, files, train
+from regard.training import checkpoint, train
 from regard.training.checkpoint import Checkpoints, State
 from regard.training.directory import Log, RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config

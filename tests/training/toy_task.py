@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.nn.loss import Loss
 from regard.training import tasks
 from regard.training.config import RunConfig, TrainingConfig
-from regard.training.loss import Loss
 from regard.training.order import Section
 from regard.training.settings import Settings, setting
 from regard.training.task import Validation

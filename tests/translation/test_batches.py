@@ -9,8 +9,8 @@ import socket
 import numpy as np
 import pytest
 
+from regard import files
 from regard.errors import DataError
-from regard.training import files
 from regard.translation import encoded as encoded_module
 from regard.translation.batches import Pairs
 from regard.translation.config import CorpusConfig, DataConfig, VocabularyConfig

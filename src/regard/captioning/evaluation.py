@@ -40,7 +40,7 @@ def caption_scores(
     _check(candidates, references)
     found = [ptb_words(candidate) for candidate in candidates]
     known = [[ptb_words(reference) for reference in several] for several in references]
-    scores = {f"bleu{order}": bleu for order, bleu in zip(_ORDERS, _bleu(found, known), strict=True)}
+    scores = {f"bleu{order}": score for order, score in zip(_ORDERS, bleu(found, known), strict=True)}
     scores["rouge_l"] = sum(map(_rouge_l, found, known)) / len(found)
     cider = CiderD(known)
     scores["cider_d"] = sum(cider.scores(place, [words])[0] for place, words in enumerate(found)) / len(found)
@@ -79,7 +79,7 @@ def _grams(words: Text, order: int) -> Counter[Gram]:
     return Counter(zip(*(words[start:] for start in range(order)), strict=False))
 
 
-def _bleu(found: list[Words], known: list[list[Words]]) -> list[float]:
+def bleu(found: Sequence[Text], known: Sequence[Sequence[Text]]) -> list[float]:
     """BLEU up to each order (Papineni et al. 2002, section 2.3), over the corpus; no common n-gram means 0.
 
     The reference that is closest in length is the one to be as long as; the shorter of two that are as close.

@@ -26,7 +26,7 @@ from regard.captioning.backbones import Backbone
 from regard.captioning.corpus import OnBad
 from regard.captioning.photos import open_photo, read_photo
 from regard.errors import DataError, InputError
-from regard.training.files import partial_path, publish_once, remove_leftovers, write_text
+from regard.files import partial_path, publish_once, remove_leftovers, write_text
 from regard.training.progress import clock
 
 _FORMAT = 1

@@ -14,10 +14,10 @@ from regard.captioning.model_config import CaptionModelConfig
 from regard.marks import BOS, PAD
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
+from regard.nn.loss import Loss
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
 from regard.nn.writer import Writer, output_for, with_first_weights
-from regard.training.loss import Loss
 from regard.translation.batches import padded
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.errors import InputError
+from regard.shown import Shown
 
 
 @dataclass(frozen=True)
-class Caption:
+class Caption(Shown):
     """A photograph, its caption, and where in the photograph the model looked for each word."""
 
     image: str | None
@@ -43,17 +44,6 @@ class Caption:
         if not self.words:
             raise InputError("there are no words to draw")
         return plot_caption(self.photo, self.words, self.weights, path, hard=self.hard)
-
-    def html(self, path: str | os.PathLike[str]) -> Path:
-        """The photograph and its words as one HTML file that needs nothing else: point at a word, click to keep it."""
-        from regard.show.html import write_html
-
-        return write_html(self, path)
-
-    def _repr_html_(self) -> str:
-        from regard.show.notebook import repr_html
-
-        return repr_html(self)
 
     def to_json(self) -> dict[str, Any]:
         """What ``regard caption --json`` prints."""

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from regard.errors import InputError, ShapeError
-from regard.training.files import write_text
+from regard.files import write_text
 
 COLOURS = {
     "red": (220, 40, 40),

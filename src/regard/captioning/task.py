@@ -21,8 +21,8 @@ from regard.captioning.model import CaptionModel, Grid, build_model
 from regard.captioning.wording import plain
 from regard.decoding import Hypothesis, search
 from regard.errors import DataError, InputError
+from regard.files import write_bytes
 from regard.normalizers import Sampled
-from regard.training.files import write_bytes
 from regard.training.order import Order
 from regard.training.task import Validation
 from regard.translation.vocabulary import Vocabulary

@@ -132,7 +132,7 @@ def _evaluate_captioners(
 
 
 def _write(output: Path | None, lines: list[str]) -> None:
-    from regard.training.files import write_text
+    from regard.files import write_text
 
     if output is not None:
         write_text(output, "".join(f"{line}\n" for line in lines))

@@ -16,8 +16,8 @@ import numpy as np
 from regard.demo.language import MOST, pairs_of_each_length, sentences
 from regard.demo.report import Picture, Section
 from regard.errors import TrainingError
+from regard.files import write_text
 from regard.training.config import load_config
-from regard.training.files import write_text
 from regard.training.toml import render
 
 KINDS = {"with attention": "additive", "without attention": "none"}

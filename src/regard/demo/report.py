@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import regard
-from regard.training.files import write_text
+from regard.files import write_text
 
 WIDE = 1.8  # width to height; a wider picture may be scrolled on a narrow screen
 

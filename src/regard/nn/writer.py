@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from regard.decoding import Stepped
 from regard.errors import InputError
 from regard.marks import PAD
+from regard.nn.loss import Loss
 from regard.nn.output import Output
-from regard.training.loss import Loss
 
 M = TypeVar("M", bound=nn.Module)
 

@@ -12,9 +12,9 @@ from safetensors import SafetensorError
 from regard.captioning.backbones import BACKBONES
 from regard.captioning.config import CaptionConfig
 from regard.errors import CheckpointError
+from regard.files import partial_path, publish, write_text
 from regard.pretrained import find, vocabulary_files, weights_file
 from regard.training.config import RunConfig, load_config
-from regard.training.files import partial_path, publish, write_text
 from regard.training.toml import render
 from regard.training.weights import read_weights, save_weights
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import InputError
+from regard.files import write_bytes
 from regard.show.data import Data, parts_of
 from regard.show.sheet import checked_path
-from regard.training.files import write_bytes
 
 ENDING = ".html"
 _CHARACTERS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from regard.errors import CheckpointError
-from regard.training.files import link, partial_path, publish, remove_leftovers, write_text
+from regard.files import link, partial_path, publish, remove_leftovers, write_text
 from regard.training.order import Position
 from regard.training.weights import load_weights, read_weights, save_weights, weights_of
 

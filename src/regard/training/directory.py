@@ -24,8 +24,8 @@ import torch
 
 import regard
 from regard.errors import CheckpointError
+from regard.files import remove_leftovers, write_text
 from regard.training.config import RunConfig, load_config
-from regard.training.files import remove_leftovers, write_text
 from regard.training.settings import differences
 from regard.training.task import Task
 from regard.training.toml import render

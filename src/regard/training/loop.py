@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import CheckpointError, ConfigError, TrainingError
+from regard.nn.loss import Loss
 from regard.pretrained import find, vocabulary_files, weights_file
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
 from regard.training.distributed import Processes
 from regard.training.feed import Feed, Group
-from regard.training.loss import Loss
 from regard.training.order import Order
 from regard.training.progress import Silent
 from regard.training.schedule import learning_rate

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError
-from regard.training.files import partial_path, publish_once, remove_leftovers
+from regard.files import partial_path, publish_once, remove_leftovers
 from regard.translation.config import DataConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.vocabularies import Vocabularies

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError
+from regard.shown import Shown
 from regard.translation.words import Weights, without_end
 
 
@@ -35,7 +36,7 @@ def _show(result: Translation | Alignment) -> None:
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Shown):
     """A sentence, its translation, and how much each word of it looked at each word of the source."""
 
     source: str
@@ -60,17 +61,6 @@ class Translation:
         """Print the map in the terminal: coloured blocks, or shades where there is no colour."""
         _show(self)
 
-    def html(self, path: str | os.PathLike[str]) -> Path:
-        """The map as one HTML file that needs nothing else: point at a cell, click to keep a row."""
-        from regard.show.html import write_html
-
-        return write_html(self, path)
-
-    def _repr_html_(self) -> str:
-        from regard.show.notebook import repr_html
-
-        return repr_html(self)
-
     def to_json(self) -> dict[str, Any]:
         """What ``regard translate --json`` prints."""
         shown: dict[str, Any] = {
@@ -87,7 +77,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Shown):
     """A sentence and a given translation, and where the model looks while it is made to write it."""
 
     source_words: list[str]
@@ -118,14 +108,3 @@ class Alignment:
     def show(self) -> None:
         """Print the map in the terminal, as for a translation."""
         _show(self)
-
-    def html(self, path: str | os.PathLike[str]) -> Path:
-        """The map as one HTML file, as for a translation."""
-        from regard.show.html import write_html
-
-        return write_html(self, path)
-
-    def _repr_html_(self) -> str:
-        from regard.show.notebook import repr_html
-
-        return repr_html(self)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.training.files import remove_leftovers, write_bytes
+from regard.files import remove_leftovers, write_bytes
 from regard.translation.config import VocabularyConfig
 from regard.translation.corpus import Corpus
 from regard.translation.vocabulary import Vocabulary

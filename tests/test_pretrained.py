@@ -1,5 +1,8 @@
 """Every model that ships with the package: small, told of in a card, and at work."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -38,3 +41,15 @@ def test_a_translator_gives_french_and_looks_along(name):
     assert found.text.startswith("Bon")
     assert found.weights.shape == (len(found.target_words), len(found.source_words))
     np.testing.assert_allclose(found.weights.sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "Translator.load('en-fr').translate('Good morning.')",
+        "Captioner.load('flickr8k').caption(np.zeros((64, 64, 3), 'u1'))",
+    ],
+)
+def test_one_answer_waits_for_no_compiler(used):
+    script = f"import sys, numpy as np, regard; regard.{used}; print('numba' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"

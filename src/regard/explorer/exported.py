@@ -40,14 +40,6 @@ class Look(_Data):
     context_size: int = 0
 
 
-class Layer(_Data):
-    """The maps of one layer."""
-
-    name: Label
-    weights: Rows | None = None
-    heads: list[Head] | None = None
-
-
 class MapData(_Data):
     """Where each row looked among the columns; no weights for a model without attention."""
 
@@ -61,7 +53,6 @@ class MapData(_Data):
     source: Text = ""
     score: Number | None = None
     heads: list[Head] | None = None
-    layers: list[Layer] | None = None
     steps: list[Look] | None = None
 
     @model_validator(mode="after")
@@ -73,11 +64,8 @@ class MapData(_Data):
         return self
 
     def _tables(self) -> list[tuple[str, Any]]:
-        layers = self.layers or []
-        heads = [*(self.heads or []), *(head for layer in layers for head in layer.heads or [])]
         tables: list[tuple[str, Any]] = [("weights", self.weights), ("scores", self.scores)]
-        tables += [(layer.name, layer.weights) for layer in layers]
-        return tables + [(head.name, head.weights) for head in heads]
+        return tables + [(head.name, head.weights) for head in self.heads or []]
 
 
 class PhotoData(_Data):

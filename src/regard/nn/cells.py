@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.decoding import WORTH_A_KERNEL
 from regard.nn import pointwise
 from regard.nn.deferred import Notes, hand_to_steps
 from regard.nn.functions import apply, has_kernels
@@ -62,7 +63,9 @@ class Cell(nn.Module):
 
         Where ``active`` (t, b) is False a row's state stays as it was, so padding changes nothing in either direction.
         """
-        outputs: Tensor = apply(_OverTime, type(self), products, self.weight, self.bias, active, reverse, *state)
+        # A sentence to translate should not wait until compiled kernels are loaded.
+        few = not torch.is_grad_enabled() and products.numel() < WORTH_A_KERNEL
+        outputs: Tensor = apply(_OverTime, type(self), products, self.weight, self.bias, active, reverse, few, *state)
         return outputs
 
 
@@ -103,9 +106,13 @@ class _Way(NamedTuple):
     """A tensor as the two take it."""
 
 
+def _plain_way(kind: type[Cell]) -> _Way:
+    return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
+
+
 def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
     if not has_kernels(like, width):
-        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
+        return _plain_way(kind)
     from regard.kernels import recurrent
 
     return _Way(*_functions(recurrent, kind), Tensor.numpy)
@@ -164,6 +171,7 @@ class _OverTime(torch.autograd.Function):
         bias: Tensor,
         active: Tensor | None,
         reverse: bool,
+        few: bool,
         *start: Tensor,
     ) -> Tensor:
         (t, b, _), d = products.shape, start[0].shape[-1]
@@ -173,7 +181,7 @@ class _OverTime(torch.autograd.Function):
             part[t if reverse else 0] = first
         tape, recurrent = products.new_empty(t, b, kind.tape * d), products.new_empty(b, len(weight))
         active = torch.empty(t, 0, dtype=torch.bool, device=products.device) if active is None else active.contiguous()
-        way = _way(kind, weight, d)
+        way = _plain_way(kind) if few else _way(kind, weight, d)
         held = way.held
         xs, hs, acts, tapes, parts = (
             held(products.contiguous()),
@@ -208,4 +216,4 @@ class _OverTime(torch.autograd.Function):
             by_next, by_last = by_last, by_next
         previous = states[0][1:] if reverse else states[0][:-1]
         flat = by_recurrents.flatten(0, 1)
-        return None, by_products, flat.t() @ previous.flatten(0, 1), flat.sum(0), None, None, *by_next
+        return None, by_products, flat.t() @ previous.flatten(0, 1), flat.sum(0), None, None, None, *by_next

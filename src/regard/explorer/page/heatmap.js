@@ -1,6 +1,6 @@
 // The map of an alignment: rows are output words, columns input words, each cell the weight of one on the other.
 //
-// Data: {kind: "map", rows, columns, weights, scores?, heads?: [{name, weights}], layers?: [{name, weights, heads?}]}.
+// Data: {kind: "map", rows, columns, weights, scores?, heads?: [{name, weights}]}.
 
 import { colourOf, css, inkOn, ramp, scaleTop } from "./colours.js";
 import { h, onWidth } from "./dom.js";
@@ -344,11 +344,8 @@ class Heatmap {
 let counter = 0;
 
 /** Every sheet of weights there is, each with the name people choose it by. */
-export function sheetsOf({ weights, heads, layers }) {
-  const inside = (layer) =>
-    (layer.heads ?? []).map((head) => ({ name: `${layer.name}, ${head.name}`, weights: head.weights }));
-  const deep = (layers ?? []).flatMap((layer) => [...(layer.weights ? [layer] : []), ...inside(layer)]);
-  return [{ name: "all together", weights }, ...(heads ?? []), ...deep];
+export function sheetsOf({ weights, heads }) {
+  return [{ name: "all together", weights }, ...(heads ?? [])];
 }
 
 function strongest(weights, names) {

@@ -282,3 +282,11 @@ def test_whole_numbers_are_refused() -> None:
 def test_arrays_of_numpy_are_sent_on() -> None:
     with pytest.raises(DtypeError, match=r"key must be a torch tensor, not ndarray; .* go to additive_scores_numpy"):
         additive_scores(torch.zeros(2, 3), np.zeros((2, 3)), torch.zeros(3))  # type: ignore[arg-type]
+
+
+def test_one_step_of_a_decoder_takes_plain_torch_and_loads_no_kernel(monkeypatch) -> None:
+    query, key, v = inputs(3, 1, 7, 16, dtype=torch.float32)
+    expected = by_tanh(query, key, v)
+    monkeypatch.setattr("regard.kernels.additive._AdditiveScores.apply", None)
+    with torch.no_grad():
+        torch.testing.assert_close(additive_scores(query, key, v), expected)

@@ -16,8 +16,8 @@ import regard
 CALL = """
 import torch
 from regard.kernels import additive_cpu, additive_scores
-x = torch.ones(1, 1, 8)
-print(additive_scores(x, x, x[0, 0]).item(), sum(additive_cpu._forward.stats.cache_hits.values()))
+x = torch.ones(1, 2, 8)
+print(additive_scores(x, x, x[0, 0])[0, 0, 0].item(), sum(additive_cpu._forward.stats.cache_hits.values()))
 """
 TANH = 8 * torch.tanh(torch.tensor(2.0)).item()
 

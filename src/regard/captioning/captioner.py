@@ -17,7 +17,7 @@ from regard.captioning.config import CaptionConfig
 from regard.captioning.model import CaptionModel
 from regard.captioning.photos import Source, open_photo
 from regard.captioning.results import Caption
-from regard.captioning.task import LONGEST, model_for, stored_vocabulary, write
+from regard.captioning.task import ALPHA, LONGEST, model_for, stored_vocabulary, write
 from regard.decoding import Hypothesis
 from regard.errors import CheckpointError
 from regard.training.config import load_config
@@ -59,7 +59,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 0.6,
+        alpha: float = ALPHA,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> Caption: ...
@@ -70,7 +70,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 0.6,
+        alpha: float = ALPHA,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> list[Caption]: ...
@@ -80,7 +80,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 0.6,
+        alpha: float = ALPHA,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
     ) -> Caption | list[Caption]:
@@ -101,7 +101,7 @@ class Captioner:
         *,
         beam: int = 5,
         n_best: int = 1,
-        alpha: float = 0.6,
+        alpha: float = ALPHA,
         max_length: int = LONGEST,
         generator: torch.Generator | None = None,
         batch: int = BATCH,

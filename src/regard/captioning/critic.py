@@ -51,7 +51,7 @@ class Critic:
 
 @torch.no_grad()
 def draw(model: Stepping, state: SearchState, pictures: int, count: int, longest: int) -> list[list[list[int]]]:
-    """``count`` captions for each of the pictures whose ``state`` this is, word by word as likely as the model says.
+    """``count`` captions for each of the pictures whose ``state`` this is, word by word as the sharpened model says.
 
     Each with its end, unless it is the ``longest`` already.
     """

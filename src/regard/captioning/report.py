@@ -15,7 +15,7 @@ from regard.captioning.captioner import BATCH, Captioner
 from regard.captioning.corpus import Example
 from regard.captioning.evaluation import caption_scores, meteor_missing, signature
 from regard.captioning.photos import open_photo
-from regard.captioning.task import wording
+from regard.captioning.task import ALPHA, wording
 from regard.captioning.wording import plain
 from regard.errors import DataError
 from regard.translation.batches import padded_targets
@@ -55,7 +55,7 @@ def evaluate(
     examples: Sequence[Example],
     *,
     beam: int = 5,
-    alpha: float = 0.6,
+    alpha: float = ALPHA,
     report: Callable[[int], None] = lambda _: None,
 ) -> CaptionEvaluation:
     """Describe the photographs and compare with what people wrote; ``report`` hears how many are done.

@@ -29,6 +29,7 @@ from regard.translation.vocabulary import Vocabulary
 
 BATCH = 64
 LONGEST = 40  # words of a caption
+ALPHA = 0.6  # weight of the length penalty: captions of several lengths are right, and the shorter score better
 _VOCABULARY = "vocabulary.model"
 
 
@@ -169,7 +170,7 @@ def write(
     pictures: torch.Tensor,
     *,
     beam: int = 5,
-    alpha: float = 0.6,
+    alpha: float = ALPHA,
     n_best: int = 1,
     longest: int = LONGEST,
     generator: torch.Generator | None = None,

@@ -72,7 +72,7 @@ def evaluate(
     if _task_of(models) == "caption":
         if target is not None or by_length or plot is not None:
             raise InputError("--target, --by-length and --plot are for translators; these models write captions")
-        _evaluate_captioners(models, Path(data), beam, 0.6 if alpha is None else alpha, json_=json_, output=output)
+        _evaluate_captioners(models, Path(data), beam, alpha, json_=json_, output=output)
         return
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
@@ -111,11 +111,12 @@ def _task_of(models: list[str]) -> str:
 
 
 def _evaluate_captioners(
-    models: list[str], data: Path, beam: int, alpha: float, *, json_: bool, output: Path | None
+    models: list[str], data: Path, beam: int, alpha: float | None, *, json_: bool, output: Path | None
 ) -> None:
     from regard.captioning.captioner import Captioner
     from regard.captioning.corpus import CaptionCorpus
     from regard.captioning.report import evaluate as measure
+    from regard.captioning.task import ALPHA
 
     examples = list(CaptionCorpus(data))
     found = {}
@@ -123,7 +124,9 @@ def _evaluate_captioners(
         for name in models:
             bar = progress.add_task(name, total=len(examples))
             done = partial(_advance, progress, bar)
-            found[name] = measure(Captioner.load(name), examples, beam=beam, alpha=alpha, report=done)
+            found[name] = measure(
+                Captioner.load(name), examples, beam=beam, alpha=ALPHA if alpha is None else alpha, report=done
+            )
     _write(output, found[models[0]].captions)
     if json_:
         _print_json(found, beam)

@@ -106,13 +106,9 @@ class _Way(NamedTuple):
     """A tensor as the two take it."""
 
 
-def _plain_way(kind: type[Cell]) -> _Way:
-    return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
-
-
-def _way(kind: type[Cell], like: Tensor, width: int) -> _Way:
-    if not has_kernels(like, width):
-        return _plain_way(kind)
+def _way(kind: type[Cell], like: Tensor, width: int, *, few: bool = False) -> _Way:
+    if few or not has_kernels(like, width):
+        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
     from regard.kernels import recurrent
 
     return _Way(*_functions(recurrent, kind), Tensor.numpy)
@@ -181,7 +177,7 @@ class _OverTime(torch.autograd.Function):
             part[t if reverse else 0] = first
         tape, recurrent = products.new_empty(t, b, kind.tape * d), products.new_empty(b, len(weight))
         active = torch.empty(t, 0, dtype=torch.bool, device=products.device) if active is None else active.contiguous()
-        way = _plain_way(kind) if few else _way(kind, weight, d)
+        way = _way(kind, weight, d, few=few)
         held = way.held
         xs, hs, acts, tapes, parts = (
             held(products.contiguous()),

@@ -13,7 +13,7 @@ from PIL import Image
 import regard
 from regard import worked
 from regard.captioning.scenes import COLOURS, make_scene
-from regard.demo import lengths, sections
+from regard.demo import lengths
 from regard.show.figures import plot_map, plot_steps
 from regard.show.photos import plot_caption
 
@@ -75,17 +75,18 @@ def positions() -> None:
     )
 
 
+def sentence() -> None:
+    translator = regard.Translator.load("en-fr")
+    translator.translate("The little girl in the red dress is reading an interesting book.").plot(HERE / "sentence.png")
+
+
 def trained() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        lengths.lengths(out)
-        for name in ("lengths.png", "generated.png"):
-            shutil.copyfile(out / name, HERE / name)
-        if sections.translation(out).pictures:
-            shutil.copyfile(out / "translation.png", HERE / "translation.png")
+        lengths.lengths(Path(folder))
+        shutil.copyfile(Path(folder) / "lengths.png", HERE / "lengths.png")
 
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
-    for draw in (steps, local, pictures, heads, positions, trained):
+    for draw in (steps, local, pictures, heads, positions, sentence, trained):
         draw()

@@ -103,7 +103,8 @@ def test_serves_a_run_directory(run):
         headers = {"X-Regard-Token": token}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
             (model,) = client.get("/api/models").json()["models"]
-            assert model == {"name": str(run), "task": "translate", "attention": "additive", "description": "gru"}
+            said = "GRU decoder, additive scores"
+            assert model == {"name": str(run), "task": "translate", "attention": "additive", "description": said}
             answer = client.post("/api/translate", json={"model": str(run), "text": "a red house", "beam": 2})
             found = answer.json()["translation"]
             assert found["columns"] == ["a", "red", "house"]

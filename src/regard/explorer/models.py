@@ -80,8 +80,17 @@ def _description(model: Any) -> str:
     """A line about a [model] table: what differs between kinds of attention."""
     if getattr(model, "kind", "") == "transformer":
         return f"Transformer, {model.layers} layers of {model.heads} heads"
-    said = (getattr(model, name, None) for name in ("cell", "score", "span", "normalize"))
-    return ", ".join(str(value) for value in said if value not in (None, "global", "softmax"))
+    score = getattr(model, "score", model.attention)
+    said = [f"{model.cell.upper()} decoder", "no attention" if score == "none" else f"{score} scores"]
+    said += [getattr(model, name, "") for name in ("span", "normalize")]
+    return ", ".join(word for word in said if word not in ("", "global", "softmax"))
+
+
+def _one_thread() -> None:
+    """One is enough for a sentence; two that share a busy machine wait for each other."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 class TranslationServed:
@@ -93,6 +102,7 @@ class TranslationServed:
     def load(self) -> None:
         from regard.translation.translator import Translator
 
+        _one_thread()
         self.translator = Translator.load(self.card.name)
         for beam in (1, 5):
             self.answer(WARM_UP, beam)
@@ -110,6 +120,7 @@ class CaptionServed:
     def load(self) -> None:
         from regard.captioning.captioner import Captioner
 
+        _one_thread()
         self.captioner = Captioner.load(self.card.name)
         self.captioner.caption(np.zeros((224, 224, 3), np.uint8))
 

@@ -93,7 +93,9 @@ def test_a_cell_of_efficientnet_is_about_its_part_of_the_photograph(efficientnet
 
 @pytest.mark.parametrize("place", [(0, 0), (2, 5), (7, 3)])
 def test_a_cell_of_the_small_cnn_is_about_its_part(place):
-    assert most_changed(load_backbone("small-cnn"), *place) == place
+    row, column = most_changed(load_backbone("small-cnn"), *place)
+    assert abs(row - place[0]) <= 1  # its first weights are drawn, a few of them stronger than others
+    assert abs(column - place[1]) <= 1
 
 
 @pytest.mark.parametrize("place", [(2, 2), (3, 5)])
@@ -103,7 +105,7 @@ def test_a_cell_of_the_small_cnn_sees_as_far_on_either_side(place):
     cnn.grid(picture)[(0, *place)].pow(2).sum().backward()
     for axis, at in zip((-1, -2), place, strict=True):
         seen = picture.grad.abs().sum((0, 1, axis)).nonzero()
-        assert (int(seen.min()), int(seen.max())) == (8 * at + 4 - 11, 8 * at + 4 + 10)
+        assert (int(seen.min()), int(seen.max())) == (max(0, 8 * at + 4 - 27), min(63, 8 * at + 4 + 26))
 
 
 def test_the_small_cnn_is_trained_and_leaves_the_global_random_state():
@@ -118,7 +120,7 @@ def test_the_small_cnn_is_trained_and_leaves_the_global_random_state():
 
 
 def test_the_small_cnn_knows_where_it_is():
-    """On an even picture, cells far from the border differ only by their coordinates."""
+    """On an even picture, cells far from the border differ only by their places."""
     cnn = load_backbone("small-cnn")
     grid = cnn.grid(torch.zeros(1, 3, 64, 64))[0].detach()
     assert float((grid[3, 3] - grid[4, 4]).abs().max()) > 1e-3

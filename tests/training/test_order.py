@@ -100,6 +100,16 @@ def test_batches_are_shuffled_and_hold_like_lengths():
     assert means != sorted(means)
 
 
+def test_batches_of_any_length_when_asked():
+    examples = Fake([Section(2000)])
+    batches = rows(Order(examples=examples, batch_tokens=400, by_length=False, seed=1))
+    assert sorted(row for batch in batches for row in batch) == list(range(2000))
+    lengths = [examples.table[batch, 1] for batch in batches]
+    assert all(len(batch) == 1 or len(batch) * examples.table[batch].max() <= 400 for batch in batches)
+    spread = examples.table[:, 1].std()
+    assert np.mean([batch.std() for batch in lengths if len(batch) > 4]) > 0.7 * spread
+
+
 @settings(max_examples=30)
 @given(st.floats(0.05, 3.5), st.integers(0, 99))
 def test_weights_say_how_often_a_line_is_seen(weight, seed):

@@ -36,6 +36,11 @@ class TrainingConfig(Settings):
     batch_tokens: int = setting(
         2048, "Size of a batch of each process: lines x the longest line of the batch, either side.", ge=1
     )
+    by_length: bool = setting(
+        True,
+        "Let a batch hold lines of like length, which wastes little on padding; false = of any length, where length "
+        "tells what a line says.",
+    )
     accumulate: int = setting(1, "Batches whose gradients are added up for one update.", ge=1)
     learning_rate: float = setting(0.001, "Adam's step size, at its highest.", gt=0)
     betas: tuple[float, float] = setting((0.9, 0.999), "Adam's two decay rates.", strict=False)

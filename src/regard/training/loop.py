@@ -103,6 +103,7 @@ class Trainer:
         order = Order(
             examples=self.task.examples,
             batch_tokens=self.config.batch_tokens,
+            by_length=self.config.by_length,
             seed=self.config.seed,
             rank=self.processes.rank,
             world=self.processes.world,

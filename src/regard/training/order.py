@@ -1,8 +1,9 @@
 """The order in which a training sees its examples: fixed by (seed, epoch), dealt out to processes, bounded in memory.
 
 An epoch's examples are cut into chunks of neighbours; the chunks are shuffled and put into pools; a pool is sorted by
-length (ties at random) and cut into batches, which are shuffled. So memory holds one pool and a number per chunk,
-whatever the size of the corpus, and each pool can be made on its own: resuming starts in the middle at no cost.
+length (ties at random; or not at all, if so asked) and cut into batches, which are shuffled. So memory holds one pool
+and a number per chunk, whatever the size of the corpus, and each pool can be made on its own: resuming starts in the
+middle at no cost.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Order:
 
     examples: Examples
     batch_tokens: int
+    by_length: bool = True
     seed: int
     rank: int = 0
     world: int = 1
@@ -114,9 +116,10 @@ class Order:
         generator = self._generator(epoch, number)
         rows = rows[generator.permutation(len(rows))]
         sizes = self.examples.sizes(rows)
-        order = np.lexsort(sizes.T)  # the last side decides, then the one before; ties stay shuffled: it is stable
-        cuts = _cut(sizes[order].max(axis=1), self.batch_tokens * self.world)
-        batches = np.split(rows[order], cuts)
+        if self.by_length:
+            order = np.lexsort(sizes.T)  # the last side decides, then the one before; ties stay shuffled: it is stable
+            rows, sizes = rows[order], sizes[order]
+        batches = np.split(rows, _cut(sizes.max(axis=1), self.batch_tokens * self.world))
         return [batches[i] for i in generator.permutation(len(batches))]
 
     def _members(self, epoch: int, section: int, start: int, repetition: int) -> Rows:

@@ -12,7 +12,7 @@ export class Player {
   constructor(map, { step = 0, onStep = () => {} } = {}) {
     this.steps = map.steps;
     this.onStep = onStep;
-    this.names = sourceNames(map);
+    this.names = this.steps.some(({ weights }) => weights?.length) ? map.columns : []; // none without attention
     this.at = Math.min(step, this.steps.length - 1);
     this.timer = null;
     this.build(map);
@@ -185,10 +185,4 @@ class SourceRow {
       color: lit ? inkOn(colour) : "",
     });
   }
-}
-
-/** The steps may look one place further than the words shown: at the end mark. */
-function sourceNames({ columns, steps }) {
-  const longest = Math.max(0, ...steps.map(({ weights }) => weights?.length ?? 0));
-  return [...columns, ...Array(Math.max(0, longest - columns.length)).fill("end of sentence")].slice(0, longest);
 }

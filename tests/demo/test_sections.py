@@ -84,7 +84,7 @@ def test_captioners_are_shown_soft_and_hard(tmp_path, monkeypatch):
                 },
                 "vocabulary": {"size": 40},
                 "model": {"attention": attention, **small},
-                "training": {"updates": 1, "epochs": 0, "validate_every": 1, "threads": 1},
+                "training": {"updates": 40, "epochs": 0, "validate_every": 40, "threads": 1, "learning_rate": 0.03},
             }
         )
     monkeypatch.setattr(pretrained, "HOME", tmp_path / "home")

@@ -39,7 +39,7 @@ class SmallCNN(nn.Module):
         ):  # fmt: skip
             layers += [_convolution(inputs, outputs, kernel, generator), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
-        self.norm = nn.LayerNorm(dim)  # of each cell by itself, so that none tells of the others
+        self.norm = nn.LayerNorm(dim)  # of each cell by itself
         along = torch.from_numpy(sinusoidal(side // 8, dim // 2, base=LONGEST)).float()
         both = along[:, None].expand(-1, side // 8, -1), along[None].expand(side // 8, -1, -1)
         self.register_buffer("places", torch.cat(both, -1), persistent=False)

@@ -19,7 +19,7 @@ from regard.errors import DtypeError, RegardError
 from regard.kernels.shapes import batch_shape
 
 _CHUNK = 1 << 22  # how many numbers the chunked path holds at a time
-_ONE_LOOK = 1 << 20  # numbers up to which the tensor of tanh may be built for a single query
+_FEW = 1 << 13  # numbers up to which building the tensor of tanh takes less time than calling a kernel
 _Chunk = tuple[slice, slice, slice]
 
 
@@ -44,7 +44,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     if not dtype.is_floating_point:
         raise DtypeError(f"additive scores need real floating-point numbers, not {dtype}; convert them with .float()")
     shape = (*batch, query.shape[-2], key.shape[-2])
-    if _one_look(query, key, v, dtype):
+    if _few(query, key, v, dtype):
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ v
     if query.ndim != 3 or query.shape[:-2] != key.shape[:-2]:
         if math.prod(key.shape[:-2]) == 1:  # the same keys for every query: one batch entry, no copies
@@ -58,9 +58,9 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return scores if scores.shape == shape else scores.reshape(shape)
 
 
-def _one_look(query: Tensor, key: Tensor, v: Tensor, dtype: torch.dtype) -> bool:
-    """Whether this is one step of a decoder: each exponential would be used once, and save nothing over tanh."""
-    small = query.shape[-2] == 1 and query.numel() * key.shape[-2] <= _ONE_LOOK >= key.numel()
+def _few(query: Tensor, key: Tensor, v: Tensor, dtype: torch.dtype) -> bool:
+    """Whether this is one step of a small decoder, whose scores tanh itself has before a kernel is called."""
+    small = query.shape[-2] == 1 and query.numel() * key.shape[-2] <= _FEW >= key.numel()
     plain = query.dtype == key.dtype == v.dtype == dtype and dtype in (torch.float32, torch.float64)
     learning = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or v.requires_grad)
     return small and plain and not learning and not torch.compiler.is_compiling()

@@ -5,8 +5,8 @@ With p = e^{2(q + k)} = E_q E_k, where E_q = e^{2q} and E_k = e^{2k} are compute
     tanh(q + k) = (p - 1) / (p + 1) = 1 - 2 / (p + 1).
 
 The first form keeps score = sum_d v_d tanh(q_d + k_d) from becoming the small difference of two large sums, as
-sum_d v_d - 2 sum_d v_d / (p + 1) would be; t = tanh and 1 - t t are as accurate as if tanh had been called. Nothing of
-size queries x keys x width exists: the backward pass computes t again.
+sum_d v_d - 2 sum_d v_d / (p + 1) would be. Nothing of size queries x keys x width exists: the backward pass computes
+t = tanh again, from a = e^{2q} and c = e^{-2k}: t = (a - c) / (a + c), which no a and c can make overflow.
 The lanes of a vector run along the width.
 
 A row beyond ``limit`` (or with a NaN) would overflow; the kernels report that they met one, and what they return for
@@ -77,15 +77,17 @@ def gradients(
     ``grad`` is the memory that the gradient of the scores lies in, 1-D, with its three ``strides`` in elements.
     """
     (b, q, d), k, dtype = query.shape, key.shape[1], query.dtype
-    grad_query = np.empty((b * q, d), dtype) if wanted[0] else None
-    grad_key = np.empty((b * k, d), dtype) if wanted[1] else None
+    # One block for both: the C library, given two back, would return them to the system, to be asked for again.
+    block = np.empty((b * (q * wanted[0] + k * wanted[1]), d), dtype)
+    grad_query = block[: b * q] if wanted[0] else None
+    grad_key = block[len(block) - b * k :] if wanted[1] else None
     grad_v = np.zeros((b, d), dtype) if wanted[2] else None
     numbers = np.array([_LIMIT[dtype], _HUGE[dtype]], dtype)
-    block = BYTES // dtype.itemsize
+    lanes = BYTES // dtype.itemsize
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
     args = (grad, strides, *rows, v, grad_query, grad_key, grad_v, b, numbers)
     work = b * d * (2 * q * k + _EXP * (q + k))
-    beyond = share(b * -(-d // block), work, threads, _backward, args)
+    beyond = share(b * -(-d // lanes), work, threads, _backward, args)
     return (
         None if grad_query is None else grad_query.reshape(query.shape),
         None if grad_key is None else grad_key.reshape(key.shape),
@@ -94,8 +96,8 @@ def gradients(
 
 
 @kernel
-def _exponentials(rows, first, count, left, width, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
-    """e^{2x} for x in rows[first : first + count, left : left + width], 1 for columns that are not there.
+def _exponentials(times, rows, first, count, left, width, numbers, out, row_step, vector_step):  # type: ignore[no-untyped-def]
+    """e^{times x} for x in rows[first : first + count, left : left + width], 1 for columns that are not there.
 
     The vector ``j`` of row ``i`` goes to ``out[i * row_step + j * vector_step]``. Returns whether a number was beyond
     the limit (such a number is brought back to it), and the largest result.
@@ -104,7 +106,7 @@ def _exponentials(rows, first, count, left, width, numbers, out, row_step, vecto
     flat = rows.reshape(-1)
     last = np.zeros(width, rows.dtype)
     present = min(width, rows.shape[1] - left)
-    top, zero = splat(numbers[0]), splat(rows.dtype.type(0))
+    factor, top, zero = splat(rows.dtype.type(times)), splat(numbers[0]), splat(rows.dtype.type(0))
     most, beyond = zero, False
     for i in range(count):
         source, start = flat, (first + i) * rows.shape[1] + left
@@ -117,7 +119,7 @@ def _exponentials(rows, first, count, left, width, numbers, out, row_step, vecto
             if outside(x, top):
                 beyond = True
                 x = zero - lesser(zero - lesser(x, top), top)
-            e = exp(x + x)
+            e = exp(factor * x)
             most = greater(most, e)
             store(out, i * row_step + j * vector_step, e)
     each = np.empty(lanes, rows.dtype)
@@ -133,9 +135,11 @@ def _less_and_more(a, b, one, huge):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _tanh(a, b, one, huge):  # type: ignore[no-untyped-def]
-    less, more = _less_and_more(a, b, one, huge)
-    return quotient(less, more)
+def _tanh_and_slope(a, c, one):  # type: ignore[no-untyped-def]
+    """t = (a - c) / (a + c) and (1 - t t) / 4, from s = (1 - |t|) / 2 and so without the rounding of t."""
+    r = quotient(one, a + c)
+    s = lesser(a, c) * r
+    return (a - c) * r, s - s * s
 
 
 @inline
@@ -179,10 +183,10 @@ def _forward(query, key, v, out, batch, tile, numbers, first, stop):  # type: ig
     for unit in range(first, stop):
         b, m0 = unit // tiles, unit % tiles * tile
         if b != current:
-            far, top_query = _exponentials(query, b * n_queries, n_queries, 0, width, numbers, e_query, width, lanes)
+            far, top_query = _exponentials(2, query, b * n_queries, n_queries, 0, width, numbers, e_query, width, lanes)
             beyond, current = beyond or far, b
         present = min(tile, n_keys - m0)
-        far, top_key = _exponentials(key, b * n_keys + m0, present, 0, width, numbers, e_key, lanes, row)
+        far, top_key = _exponentials(2, key, b * n_keys + m0, present, 0, width, numbers, e_key, lanes, row)
         beyond = beyond or far
         small = top_query * top_key <= numbers[1]
         for n in range(n_queries):
@@ -215,21 +219,15 @@ def _backward(grad, strides, query, key, v, grad_query, grad_key, grad_v, batch,
         b, left = unit // blocks, unit % blocks
         count = min(blocks - left, stop - unit)
         columns, width = left * lanes, count * lanes
-        far, top_query = _exponentials(
-            query, b * n_queries, n_queries, columns, width, numbers, of_query, lanes, query_step
-        )
-        beyond = beyond or far
-        far, top_key = _exponentials(key, b * n_keys, n_keys, columns, width, numbers, of_key, lanes, key_step)
-        beyond = beyond or far
-        small = top_query * top_key <= numbers[1]
+        of_b = (query, b * n_queries, n_queries), (key, b * n_keys, n_keys)
+        far, _ = _exponentials(2, *of_b[0], columns, width, numbers, of_query, lanes, query_step)
+        too_far, _ = _exponentials(-2, *of_b[1], columns, width, numbers, of_key, lanes, key_step)
+        beyond = beyond or far or too_far
         rows = b * strides[0], strides[1], strides[2]
         last = _last_group(grad, rows, n_queries, n_keys)
         for j in range(count):
             at = j * query_step, j * key_step
-            if small:
-                _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, None)
-            else:
-                _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, numbers[1])
+            _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v)
             if grad_v is not None:
                 for d in range(min(lanes, v.size - (left + j) * lanes)):
                     grad_v[b, (left + j) * lanes + d] = sum_v[d]
@@ -252,8 +250,8 @@ def _last_group(grad, rows, n_queries, n_keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v, huge):  # type: ignore[no-untyped-def]
-    """All queries with all keys for one vector's worth of d; e^{2q}, e^{2k} give way to the sums over keys, queries."""
+def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key, sum_v):  # type: ignore[no-untyped-def]
+    """All queries with all keys for one vector's worth of d; e^{2q}, e^{-2k} give way to sums over keys, queries."""
     lanes = BYTES // part_key.itemsize
     n_keys, groups = part_key.size // lanes, sum_query.size // (8 * lanes)
     zero, part_v = splat(part_key.dtype.type(0)), np.empty(lanes, part_key.dtype)
@@ -264,7 +262,7 @@ def _vector(grad, rows, last, of_query, of_key, at, sum_query, sum_key, part_key
         m1 = min(m0 + _KEYS_AT_ONCE, n_keys)
         for group in range(groups):
             start = group * 4 * lanes
-            args = (of_query, at[0] + start, of_key, at[1], part_key, sum_query, start, m0, m1, huge)
+            args = (of_query, at[0] + start, of_key, at[1], part_key, sum_query, start, m0, m1)
             if group < groups - 1:
                 store(part_v, 0, _four_queries(grad, rows[0] + group * 4 * rows[1], rows[1], rows[2], *args))
             else:
@@ -292,22 +290,21 @@ def _add(sums, at, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1, huge):  # type: ignore[no-untyped-def]
-    """Four queries with keys [m0, m1): adds g (1 - t t) for each query and key, and returns the sum of g t."""
+def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, part_key, sum_query, at, m0, m1):  # type: ignore[no-untyped-def]
+    """Four queries with keys [m0, m1): adds g (1 - t t) / 4 for each query and key, returns the sum of g t."""
     number, lanes = sum_query.dtype.type, BYTES // sum_query.itemsize
     one, zero = splat(number(1)), splat(number(0))
     a0, a1 = load(of_query, query_at), load(of_query, query_at + lanes)
     a2, a3 = load(of_query, query_at + 2 * lanes), load(of_query, query_at + 3 * lanes)
     r0, r1, r2, r3 = start, start + row, start + 2 * row, start + 3 * row
     total = zero
-    for middle in range(m0, m1, 8):
+    for middle in range(m0, m1, 16):
         sum0 = sum1 = sum2 = sum3 = sum_v = zero
-        for m in range(middle, min(middle + 8, m1)):
+        for m in range(middle, min(middle + 16, m1)):
             e, c = load(of_key, key_at + m * lanes), m * column
             g0, g1, g2, g3 = spread(grad, r0 + c), spread(grad, r1 + c), spread(grad, r2 + c), spread(grad, r3 + c)
-            t0, t1 = _tanh(a0, e, one, huge), _tanh(a1, e, one, huge)
-            t2, t3 = _tanh(a2, e, one, huge), _tanh(a3, e, one, huge)
-            w0, w1, w2, w3 = one - t0 * t0, one - t1 * t1, one - t2 * t2, one - t3 * t3
+            (t0, w0), (t1, w1) = _tanh_and_slope(a0, e, one), _tanh_and_slope(a1, e, one)
+            (t2, w2), (t3, w3) = _tanh_and_slope(a2, e, one), _tanh_and_slope(a3, e, one)
             sum0, sum1, sum2, sum3 = sum0 + g0 * w0, sum1 + g1 * w1, sum2 + g2 * w2, sum3 + g3 * w3
             sum_v = sum_v + ((g0 * t0 + g1 * t1) + (g2 * t2 + g3 * t3))
             of_all = (g0 * w0 + g1 * w1) + (g2 * w2 + g3 * w3)
@@ -322,15 +319,15 @@ def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, 
 
 @kernel
 def _write(out, first, count, left, v, sums, vectors, vector_step):  # type: ignore[no-untyped-def]
-    """out[first : first + count, left:] = v[left:] * sums, as many columns as there are."""
+    """out[first : first + count, left:] = 4 * v[left:] * sums, as many columns as there are."""
     lanes = BYTES // v.itemsize
     flat, width = out.reshape(-1), out.shape[1]
-    whole = min(vectors, (width - left) // lanes)
+    whole, four = min(vectors, (width - left) // lanes), splat(v.dtype.type(4))
     for i in range(count):
         start = (first + i) * width + left
         for j in range(whole):
             w = load(v, left + j * lanes)
-            store(flat, start + j * lanes, w * load(sums, i * lanes + j * vector_step))
+            store(flat, start + j * lanes, four * w * load(sums, i * lanes + j * vector_step))
         for j in range(whole, vectors):
             for d in range(width - left - j * lanes):
-                flat[start + j * lanes + d] = v[left + j * lanes + d] * sums[i * lanes + j * vector_step + d]
+                flat[start + j * lanes + d] = 4 * v[left + j * lanes + d] * sums[i * lanes + j * vector_step + d]

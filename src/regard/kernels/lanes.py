@@ -152,8 +152,9 @@ def spread(typing: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def quotient(typing: Any, a: Any, b: Any) -> Any:
-    """``a / b``, lane by lane, less than a unit in the last place off; ``b`` must be from 1 to 1e37 (float64: 1e300).
+    """``a / b``, lane by lane, less than a unit in the last place off.
 
+    ``b`` must be from 1 to 1e37 (float64: 1e300), where ``a`` is 1 from 6e-38 to 6e37 (1e-304 to 1e304).
     Where there is an estimate of 1 / b that is close enough, it is faster than a division: with r the estimate and
     q = a r, the result is q + r (a - b q).
     """

@@ -161,6 +161,33 @@ def test_the_sooner_looks_are_those_of_the_attention(kind, monkeypatch):
     assert (sooner[1][1] == 0).all()
 
 
+def test_keys_too_large_for_the_sooner_looks_are_looked_at_by_the_attention_itself():
+    kind, words = decoder(attention()), draw(BATCH, TARGET, WORD, seed=2)
+    annotations, summary, visible = memory()
+    for size in (1.0, 1e4):
+        keys = size * kind.attention.project(annotations)
+        assert AdditiveLooks.can_stand_for(kind.attention, annotations, keys) == (size == 1.0)
+    far = kind.start(1e4 * annotations, summary, visible)
+    expected = kind.step(words[:, :1], far)[0].features
+    torch.testing.assert_close(kind(words[:, :1], far).features, expected)
+
+
+@pytest.mark.parametrize("size", [40.0, 1e3, 1e30])
+def test_the_sooner_looks_take_queries_of_any_size(size, monkeypatch):
+    kind, words = decoder(attention()), draw(BATCH, TARGET, WORD, seed=2)
+
+    def results():
+        decoded = kind(words, kind.start(*memory()))
+        return [decoded.features, *torch.autograd.grad(decoded.features.square().sum(), list(kind.parameters()))]
+
+    with torch.no_grad():
+        kind.attention.score.W_q.weight.mul_(size)
+    sooner = results()
+    monkeypatch.setattr(AdditiveLooks, "can_stand_for", lambda *_: False)
+    for one, other in zip(sooner, results(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.usefixtures("way")
 def test_an_annotation_that_is_no_number_shows_where_it_is_seen_and_nowhere_else():
     kind, words = decoder(attention()), draw(BATCH, TARGET, WORD, seed=2)

@@ -135,7 +135,7 @@ def _less_and_more(a, b, one, huge):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _tanh_and_slope(a, c, one):  # type: ignore[no-untyped-def]
+def tanh_and_slope(a, c, one):  # type: ignore[no-untyped-def]
     """t = (a - c) / (a + c) and (1 - t t) / 4, from s = (1 - |t|) / 2 and so without the rounding of t."""
     r = quotient(one, a + c)
     s = lesser(a, c) * r
@@ -303,8 +303,8 @@ def _four_queries(grad, start, row, column, of_query, query_at, of_key, key_at, 
         for m in range(middle, min(middle + 16, m1)):
             e, c = load(of_key, key_at + m * lanes), m * column
             g0, g1, g2, g3 = spread(grad, r0 + c), spread(grad, r1 + c), spread(grad, r2 + c), spread(grad, r3 + c)
-            (t0, w0), (t1, w1) = _tanh_and_slope(a0, e, one), _tanh_and_slope(a1, e, one)
-            (t2, w2), (t3, w3) = _tanh_and_slope(a2, e, one), _tanh_and_slope(a3, e, one)
+            (t0, w0), (t1, w1) = tanh_and_slope(a0, e, one), tanh_and_slope(a1, e, one)
+            (t2, w2), (t3, w3) = tanh_and_slope(a2, e, one), tanh_and_slope(a3, e, one)
             sum0, sum1, sum2, sum3 = sum0 + g0 * w0, sum1 + g1 * w1, sum2 + g2 * w2, sum3 + g3 * w3
             sum_v = sum_v + ((g0 * t0 + g1 * t1) + (g2 * t2 + g3 * t3))
             of_all = (g0 * w0 + g1 * w1) + (g2 * w2 + g3 * w3)

@@ -1,7 +1,9 @@
 """One look by additive attention: scores, softmax and context of one query a sentence, in one pass; and its gradient.
 
-For a decoder that looks at the same annotations at every step. The gradients by keys and v are added up over the
-steps in place; nothing of size keys x width is held from one step to the next.
+For a decoder that looks at the same annotations at every step. The keys come as e^{-2 key}, computed once for all
+steps, so that a step has an exponential for each number of its query and none for the keys (see ``additive_cpu``).
+The gradients by keys and v are added up over the steps in place; nothing of size keys x width is held from one step
+to the next.
 """
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -9,48 +11,65 @@ steps in place; nothing of size keys x width is held from one step to the next.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from regard.kernels.compiling import kernel
-from regard.kernels.lanes import BYTES, load, splat, store
-from regard.kernels.recurrent import FAR, tanh
+from regard.kernels.additive_cpu import limit, tanh_and_slope
+from regard.kernels.compiling import inline, kernel
+from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
 from regard.kernels.threads import share
+
+
+def largest_key(dtype: np.dtype[Any]) -> float:
+    """The largest |key| that the kernels take: any query is then small enough, or so large that its tanh is 1."""
+    return limit(dtype) - 20
 
 
 def look(*arrays: np.ndarray, threads: int) -> None:
     """Fill in scores, weights and context.
 
-    The arrays: query (b, d), keys (b, k, d), v (d,), annotations (b, k, a), visible (b, k) or (0, 0) for all; then
-    scores (b, k), weights (b, k) and context (b, a) to write into. d and a must divide into lanes.
+    The arrays: query (b, d), e^{-2 key} (b, k, d), v (d,), annotations (b, k, a), visible (b, k) or (0, 0) for all;
+    then scores (b, k), weights (b, k) and context (b, a) to write into. d and a must divide into lanes.
     """
-    _, keys, _, annotations, *_ = arrays
-    share(len(keys), 5 * keys.size + annotations.size, threads, _forward, arrays)
+    query, keys, _, annotations, *_ = arrays
+    share(len(keys), 3 * keys.size + annotations.size, threads, _forward, (limit(query.dtype), *arrays))
 
 
 def look_backward(*arrays: np.ndarray, threads: int) -> None:
     """Fill in the gradient by the query, and add to those by keys and v.
 
-    The arrays: by_context (b, a), by_weights (b, k), by_scores (b, k), query, keys, v, annotations, weights; then
+    The arrays: by_context (b, a), by_weights (b, k), by_scores (b, k), query, e^{-2 key}, v, annotations, weights; then
     by_query (b, d) to write into, by_keys (b, k, d) and by_v (b, d) to add to.
     """
     keys, annotations = arrays[4], arrays[6]
-    share(len(keys), 8 * keys.size + annotations.size, threads, _backward, arrays)
+    share(len(keys), 5 * keys.size + annotations.size, threads, _backward, (limit(keys.dtype), *arrays))
+
+
+@inline
+def _exponentials(query, start, out, far):  # type: ignore[no-untyped-def]
+    """out = e^{2 query}, from query[start] on, brought back to ``far`` where it is beyond. NaN stays NaN."""
+    most, lanes = splat(out.dtype.type(far)), BYTES // out.itemsize
+    zero = most - most
+    for j in range(0, out.size, lanes):
+        x = zero - lesser(most, zero - lesser(most, load(query, start + j)))
+        store(out, j, exp(x + x))
 
 
 @kernel
-def _forward(query, keys, v, annotations, visible, scores, weights, context, first, stop):  # type: ignore[no-untyped-def]
+def _forward(far, query, keys, v, annotations, visible, scores, weights, context, first, stop):  # type: ignore[no-untyped-def]
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
     q, key, note, out = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), context.reshape(-1)
-    one, far, some = splat(v.dtype.type(1)), splat(v.dtype.type(FAR)), np.empty(lanes, v.dtype)
+    one, some, asked = splat(v.dtype.type(1)), np.empty(lanes, v.dtype), np.empty(d, v.dtype)
     zero = one - one
     for b in range(first, stop):
+        _exponentials(q, b * d, asked, far)
         top = v.dtype.type(-np.inf)
         for m in range(k):
             total, at = zero, (b * k + m) * d
             for j in range(0, d, lanes):
-                total = total + load(v, j) * tanh(load(q, b * d + j) + load(key, at + j), one, far)
+                total = total + load(v, j) * tanh_and_slope(load(asked, j), load(key, at + j), one)[0]
             store(some, 0, total)
             scores[b, m] = some.sum()
             if not visible.size or visible[b, m]:
@@ -73,15 +92,17 @@ def _forward(query, keys, v, annotations, visible, scores, weights, context, fir
 
 @kernel
 def _backward(  # type: ignore[no-untyped-def]
-    by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
+    far, by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
 ):
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
     q, key, note, g_context = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), by_context.reshape(-1)
     g_query, g_key, g_v = by_query.reshape(-1), by_keys.reshape(-1), by_v.reshape(-1)
-    one, far, some = splat(v.dtype.type(1)), splat(v.dtype.type(FAR)), np.empty(lanes, v.dtype)
+    one, four, some = splat(v.dtype.type(1)), splat(v.dtype.type(4)), np.empty(lanes, v.dtype)
+    asked = np.empty(d, v.dtype)
     zero, by_weight, by_score = one - one, np.empty(k, v.dtype), np.empty(k, v.dtype)
     for b in range(first, stop):
+        _exponentials(q, b * d, asked, far)
         mean = v.dtype.type(0)
         for m in range(k):
             total, at = zero, (b * k + m) * a
@@ -95,13 +116,13 @@ def _backward(  # type: ignore[no-untyped-def]
             by_score[m] = weights[b, m] * (by_weight[m] - mean) + (by_scores[b, m] if by_scores.size else 0)
         for j in range(0, d, lanes):
             total, total_v = zero, load(g_v, b * d + j)
-            asked, weight = load(q, b * d + j), load(v, j)
+            e, weight = load(asked, j), four * load(v, j)
             for m in range(k):
                 if by_score[m] == 0:
                     continue
                 at, g = (b * k + m) * d + j, splat(by_score[m])
-                t = tanh(asked + load(key, at), one, far)
-                slope = g * weight * (one - t * t)
+                t, slope = tanh_and_slope(e, load(key, at), one)
+                slope = g * weight * slope
                 total, total_v = total + slope, total_v + g * t
                 store(g_key, at, load(g_key, at) + slope)
             store(g_query, b * d + j, total)

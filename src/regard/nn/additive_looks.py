@@ -26,6 +26,7 @@ class AdditiveLooks:
         self.keys, self.v, self.annotations = apply(
             _Hand, keys.contiguous(), score.v, annotations.contiguous(), self.sums
         )
+        self.exps = self.keys.detach().mul(-2).exp_()
 
     @staticmethod
     def can_stand_for(attention: Attention, annotations: Tensor, keys: Tensor) -> bool:
@@ -36,13 +37,14 @@ class AdditiveLooks:
             and attention.normalize is NORMALIZERS["softmax"]
             and attention.window is None
             and has_kernels(score.v, annotations.shape[-1], keys.shape[-1])
+            and _small(keys, score.v)
         )
 
     def __call__(self, query: Tensor) -> Attended:
         """One query of each sentence, (b, 1, query_dim)."""
         asked = self.project(query)
         context, weights, scores = apply(
-            _Look, asked[:, 0], self.keys, self.v, self.annotations, self.visible, self.sums
+            _Look, asked[:, 0], self.exps, self.v, self.annotations, self.visible, self.sums
         )
         return Attended(
             context[:, None],
@@ -52,6 +54,15 @@ class AdditiveLooks:
                 asked, self.keys, self.annotations, score=SumOfTanh(self.v), visible=self.visible
             ).steps(),
         )
+
+
+def _small(keys: Tensor, v: Tensor) -> bool:
+    """Whether the kernels, in the precision of ``v``, take these keys."""
+    from regard.kernels.additive_look import largest_key
+
+    most = largest_key(v.detach().numpy().dtype)
+    low, high = keys.detach().aminmax() if keys.numel() else (0, 0)
+    return bool(-most <= low and high <= most)
 
 
 class _Sums:
@@ -95,17 +106,17 @@ class _Hand(torch.autograd.Function):
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, keys: Tensor, v: Tensor, annotations: Tensor, visible: Tensor | None, sums: _Sums
+        ctx: Any, query: Tensor, exps: Tensor, v: Tensor, annotations: Tensor, visible: Tensor | None, sums: _Sums
     ) -> tuple[Tensor, Tensor, Tensor]:
         from regard.kernels.additive_look import look
 
         query = query.contiguous()
-        context = annotations.new_empty(len(keys), annotations.shape[-1])
-        scores, weights = (keys.new_empty(keys.shape[:2]) for _ in range(2))
+        context = annotations.new_empty(len(exps), annotations.shape[-1])
+        scores, weights = (exps.new_empty(exps.shape[:2]) for _ in range(2))
         seen = np.empty((0, 0), np.bool_) if visible is None else visible[:, 0].contiguous().numpy()
-        inputs = (part.numpy() for part in (query, keys, v, annotations))
+        inputs = (part.numpy() for part in (query, exps, v, annotations))
         look(*inputs, seen, scores.numpy(), weights.numpy(), context.numpy(), threads=torch.get_num_threads())
-        ctx.save_for_backward(query, keys, v, annotations, weights)
+        ctx.save_for_backward(query, exps, v, annotations, weights)
         ctx.sums = sums
         ctx.set_materialize_grads(False)
         return context, weights, scores
@@ -117,14 +128,14 @@ class _Look(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         from regard.kernels.additive_look import look_backward
 
-        query, keys, v, annotations, weights = ctx.saved_tensors
+        query, exps, v, annotations, weights = ctx.saved_tensors
         if by_context is None:
-            by_context = annotations.new_zeros(len(keys), annotations.shape[-1])
-        by_context, none = by_context.contiguous(), keys.new_empty(0, 0)
+            by_context = annotations.new_zeros(len(exps), annotations.shape[-1])
+        by_context, none = by_context.contiguous(), exps.new_empty(0, 0)
         others = (none if by is None else by.contiguous() for by in (by_weights, by_scores))
         by_query = torch.empty_like(query)
-        ctx.sums.begin(keys)
-        given = (by_context, *others, query, keys, v, annotations, weights, by_query, ctx.sums.by_keys, ctx.sums.by_v)
+        ctx.sums.begin(exps)
+        given = (by_context, *others, query, exps, v, annotations, weights, by_query, ctx.sums.by_keys, ctx.sums.by_v)
         look_backward(*(part.numpy() for part in given), threads=torch.get_num_threads())
         ctx.sums.looks.append((weights, by_context))
         return by_query, None, None, None, None, None

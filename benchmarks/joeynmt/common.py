@@ -6,7 +6,7 @@ import argparse
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -128,6 +128,12 @@ def joey(args: argparse.Namespace, weights: dict[str, Tensor], given: Batch, **m
             yield Joey(process)
             assert process.stdin
             process.stdin.close()
+
+
+def awake(measure: Callable[[], float]) -> float:
+    """The second of two measurements: the first wakes threads and caches that slept while the other one worked."""
+    measure()
+    return measure()
 
 
 def table(rounds: list[dict[str, float]], base: str, unit: float, name: str) -> None:

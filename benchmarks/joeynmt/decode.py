@@ -37,7 +37,13 @@ def main() -> None:
         theirs, (_, ours) = joey.ask("decode")["words"], decode()
         same = sum(a == b for a, b in zip(ours, theirs, strict=True))
         print(f"{same} of {len(ours)} translations are the same, word for word")
-        rounds = [{"JoeyNMT": joey.ask("decode")["seconds"], "regard": decode()[0]} for _ in range(args.rounds)]
+        rounds = [
+            {
+                "JoeyNMT": common.awake(lambda: joey.ask("decode")["seconds"]),
+                "regard": common.awake(lambda: decode()[0]),
+            }
+            for _ in range(args.rounds)
+        ]
     common.table(rounds, "JoeyNMT", 1000, "ms")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -95,8 +96,8 @@ def main() -> None:
             step()
         rounds = []
         for _ in range(args.rounds):
-            times = {"JoeyNMT": joey.ask("step")["seconds"]}
-            rounds.append(times | {name: timed(step, clock) for name, step in ours.items()})
+            times = {"JoeyNMT": common.awake(lambda: joey.ask("step")["seconds"])}
+            rounds.append(times | {name: common.awake(partial(timed, step, clock)) for name, step in ours.items()})
     common.table(rounds, "JoeyNMT", 1000, "ms")
 
 

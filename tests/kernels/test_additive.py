@@ -154,7 +154,7 @@ def test_only_the_gradients_that_are_wanted(wanted: tuple[int, ...]) -> None:
     of = [tensors[i] for i in wanted]
     found, expected = gradients(additive_scores(*tensors), of), gradients(by_tanh(*tensors), of)
     torch.testing.assert_close(found, expected)
-    empty = additive._gradients(
+    empty = additive.additive_gradients(
         torch.ones(2, 5, 6).double(), *(x.detach() for x in tensors), *(i in wanted for i in range(3))
     )
     assert [x.numel() > 0 for x in empty] == [i in wanted for i in range(3)]

@@ -82,7 +82,7 @@ def _scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return scores.to(dtype)
 
 
-def _gradients(
+def additive_gradients(
     grad: Tensor, query: Tensor, key: Tensor, v: Tensor, of_query: bool, of_key: bool, of_v: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of query, key and v; one that is not wanted comes back empty."""
@@ -98,7 +98,7 @@ def _gradients(
 
 
 _scores_op = torch.library.custom_op("regard::additive_scores", _scores, mutates_args=())
-_gradients_op = torch.library.custom_op("regard::additive_scores_backward", _gradients, mutates_args=())
+_gradients_op = torch.library.custom_op("regard::additive_scores_backward", additive_gradients, mutates_args=())
 
 
 @_scores_op.register_fake
@@ -123,7 +123,7 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         # where a gradient of the gradient may be asked for, the op is there to refuse it
-        return _wanted_gradients(_gradients_op if torch.is_grad_enabled() else _gradients, ctx, grad)
+        return _wanted_gradients(_gradients_op if torch.is_grad_enabled() else additive_gradients, ctx, grad)
 
 
 def _wanted_gradients(gradients: Any, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:

@@ -2,8 +2,8 @@
 
 For a decoder that looks at the same annotations at every step. The keys come as e^{-2 key}, computed once for all
 steps, so that a step has an exponential for each number of its query and none for the keys (see ``additive_cpu``).
-The gradients by keys and v are added up over the steps in place; nothing of size keys x width is held from one step
-to the next.
+The backward pass of a step gives what the step before it waits for; the gradients by keys and v are those of all
+steps' scores at once. Nothing of size keys x width is held from one step to the next.
 """
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -37,13 +37,13 @@ def look(*arrays: np.ndarray, threads: int) -> None:
 
 
 def look_backward(*arrays: np.ndarray, threads: int) -> None:
-    """Fill in the gradient by the query, and add to those by keys and v.
+    """Fill in the gradients by the query and by the scores.
 
-    The arrays: by_context (b, a), by_weights (b, k), by_scores (b, k), query, e^{-2 key}, v, annotations, weights; then
-    by_query (b, d) to write into, by_keys (b, k, d) and by_v (b, d) to add to.
+    The arrays: by_context (b, a), by_weights (b, k) or (0, 0), by_scores (b, k) or (0, 0), query, e^{-2 key}, v,
+    annotations, weights; then by_query (b, d) and by_score (b, k) to write into.
     """
     keys, annotations = arrays[4], arrays[6]
-    share(len(keys), 5 * keys.size + annotations.size, threads, _backward, (limit(keys.dtype), *arrays))
+    share(len(keys), 4 * keys.size + annotations.size, threads, _backward, (limit(keys.dtype), *arrays))
 
 
 @inline
@@ -92,15 +92,14 @@ def _forward(far, query, keys, v, annotations, visible, scores, weights, context
 
 @kernel
 def _backward(  # type: ignore[no-untyped-def]
-    far, by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_keys, by_v, first, stop
+    far, by_context, by_weights, by_scores, query, keys, v, annotations, weights, by_query, by_score, first, stop
 ):
     (_, k, d), a = keys.shape, annotations.shape[2]
     lanes = BYTES // v.itemsize
-    q, key, note, g_context = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1), by_context.reshape(-1)
-    g_query, g_key, g_v = by_query.reshape(-1), by_keys.reshape(-1), by_v.reshape(-1)
+    q, key, note = query.reshape(-1), keys.reshape(-1), annotations.reshape(-1)
+    g_context, g_query = by_context.reshape(-1), by_query.reshape(-1)
     one, four, some = splat(v.dtype.type(1)), splat(v.dtype.type(4)), np.empty(lanes, v.dtype)
-    asked = np.empty(d, v.dtype)
-    zero, by_weight, by_score = one - one, np.empty(k, v.dtype), np.empty(k, v.dtype)
+    zero, asked, by_weight = one - one, np.empty(d, v.dtype), np.empty(k, v.dtype)
     for b in range(first, stop):
         _exponentials(q, b * d, asked, far)
         mean = v.dtype.type(0)
@@ -113,17 +112,10 @@ def _backward(  # type: ignore[no-untyped-def]
             by_weight[m] += by_weights[b, m] if by_weights.size else 0
             mean += weights[b, m] * by_weight[m]
         for m in range(k):
-            by_score[m] = weights[b, m] * (by_weight[m] - mean) + (by_scores[b, m] if by_scores.size else 0)
+            by_score[b, m] = weights[b, m] * (by_weight[m] - mean) + (by_scores[b, m] if by_scores.size else 0)
         for j in range(0, d, lanes):
-            total, total_v = zero, load(g_v, b * d + j)
-            e, weight = load(asked, j), four * load(v, j)
+            total, e = zero, load(asked, j)
             for m in range(k):
-                if by_score[m] == 0:
-                    continue
-                at, g = (b * k + m) * d + j, splat(by_score[m])
-                t, slope = tanh_and_slope(e, load(key, at), one)
-                slope = g * weight * slope
-                total, total_v = total + slope, total_v + g * t
-                store(g_key, at, load(g_key, at) + slope)
-            store(g_query, b * d + j, total)
-            store(g_v, b * d + j, total_v)
+                if by_score[b, m] != 0:
+                    total = total + splat(by_score[b, m]) * tanh_and_slope(e, load(key, (b * k + m) * d + j), one)[1]
+            store(g_query, b * d + j, four * load(v, j) * total)

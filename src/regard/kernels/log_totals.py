@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.kernels.compiling import kernel
-from regard.kernels.lanes import BYTES, exp, lesser, load, splat, store
+from regard.kernels.lanes import BYTES, exp, greater, load, splat, store
 from regard.kernels.threads import share
 
 _LOWEST = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # e to it is 0 beside the largest, and normal
@@ -66,7 +66,7 @@ def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # t
         for j in range(0, stride, lanes):
             x = load(flat, at + j) + load(bias, j)
             store(flat, at + j, x)
-            largest, total = zero - lesser(zero - largest, zero - x), total + x
+            largest, total = greater(x, largest), total + x
         store(some, 0, largest)
         top = some.max()
         store(some, 0, total)
@@ -74,7 +74,7 @@ def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # t
         copies = math.exp(max(flat[at] - top, numbers[0])) * (stride - width)
         shift, sums = splat(top), zero
         for j in range(at, at + stride, lanes):
-            e = exp(zero - lesser(zero - (load(flat, j) - shift), zero - lowest))
+            e = exp(greater(load(flat, j) - shift, lowest))
             sums = sums + e
             if right.size:
                 store(flat, j, e)

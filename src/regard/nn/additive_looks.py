@@ -9,22 +9,23 @@ import torch
 from torch import Tensor
 
 from regard.attention import Attended, attend
+from regard.kernels.additive import additive_gradients
 from regard.nn.attention import Attention
-from regard.nn.deferred import current_pass
+from regard.nn.deferred import Notes
 from regard.nn.functions import apply, has_kernels
 from regard.normalizers import NORMALIZERS
 from regard.scores import SumOfTanh
 
 
 class AdditiveLooks:
-    """The looks of one loop over time; what they add to the gradients of keys and annotations is summed in place."""
+    """The looks of one loop over time; the gradients by keys, v and annotations are made once, after its steps."""
 
     def __init__(self, attention: Attention, annotations: Tensor, keys: Tensor, visible: Tensor | None) -> None:
         score = attention.score.comparison()
         assert isinstance(score, SumOfTanh)
-        self.project, self.sums, self.visible = attention.score.project_query, _Sums(), visible
+        self.project, self.notes, self.visible = attention.score.project_query, Notes(), visible
         self.keys, self.v, self.annotations = apply(
-            _Hand, keys.contiguous(), score.v, annotations.contiguous(), self.sums
+            _Hand, keys.contiguous(), score.v, annotations.contiguous(), self.notes
         )
         self.exps = self.keys.detach().mul(-2).exp_()
 
@@ -44,7 +45,7 @@ class AdditiveLooks:
         """One query of each sentence, (b, 1, query_dim)."""
         asked = self.project(query)
         context, weights, scores = apply(
-            _Look, asked[:, 0], self.exps, self.v, self.annotations, self.visible, self.sums
+            _Look, asked[:, 0], self.exps, self.v, self.annotations, self.visible, self.notes
         )
         return Attended(
             context[:, None],
@@ -65,48 +66,29 @@ def _small(keys: Tensor, v: Tensor) -> bool:
     return bool(-most <= low and high <= most)
 
 
-class _Sums:
-    """What the steps' backward passes have added up."""
-
-    by_keys: Tensor
-    """(b, k, d)"""
-    by_v: Tensor
-    """(b, d): sentence by sentence, so that threads do not meet"""
-
-    def __init__(self) -> None:
-        self._pass = -1
-        self.looks: list[tuple[Tensor, Tensor]] = []
-        """of each step the weights (b, k) and the gradient by the context (b, a)"""
-
-    def begin(self, keys: Tensor) -> None:
-        """Start afresh with every backward pass: one that did not reach the keys leaves its sums behind."""
-        if self._pass != (current := current_pass()):
-            self._pass = current
-            self.looks.clear()
-            self.by_keys, self.by_v = torch.zeros_like(keys), keys.new_zeros(len(keys), keys.shape[-1])
-
-
 class _Hand(torch.autograd.Function):
     """Hands keys, v and annotations to the steps; autograd runs its backward after all of theirs."""
 
     @staticmethod
-    def forward(ctx: Any, keys: Tensor, v: Tensor, annotations: Tensor, sums: _Sums) -> tuple[Tensor, Tensor, Tensor]:
-        ctx.sums = sums
+    def forward(ctx: Any, keys: Tensor, v: Tensor, annotations: Tensor, notes: Notes) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.notes = notes
+        ctx.save_for_backward(keys, v)
         ctx.set_materialize_grads(False)
         return keys.view_as(keys), v.view_as(v), annotations.view_as(annotations)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *_: None) -> tuple[Tensor | None, ...]:
-        weights, by_context = (torch.stack(parts, 1) for parts in zip(*ctx.sums.looks, strict=True))
-        ctx.sums.looks.clear()
-        return ctx.sums.by_keys, ctx.sums.by_v.sum(0), weights.mT @ by_context, None
+        weights, by_context, by_scores, queries = (torch.stack(parts, 1) for parts in ctx.notes.take())
+        keys, v = ctx.saved_tensors
+        by_keys, by_v = additive_gradients(by_scores, queries, keys, v, False, True, True)[1:]
+        return by_keys, by_v, weights.mT @ by_context, None
 
 
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, exps: Tensor, v: Tensor, annotations: Tensor, visible: Tensor | None, sums: _Sums
+        ctx: Any, query: Tensor, exps: Tensor, v: Tensor, annotations: Tensor, visible: Tensor | None, notes: Notes
     ) -> tuple[Tensor, Tensor, Tensor]:
         from regard.kernels.additive_look import look
 
@@ -117,7 +99,7 @@ class _Look(torch.autograd.Function):
         inputs = (part.numpy() for part in (query, exps, v, annotations))
         look(*inputs, seen, scores.numpy(), weights.numpy(), context.numpy(), threads=torch.get_num_threads())
         ctx.save_for_backward(query, exps, v, annotations, weights)
-        ctx.sums = sums
+        ctx.notes = notes
         ctx.set_materialize_grads(False)
         return context, weights, scores
 
@@ -133,9 +115,8 @@ class _Look(torch.autograd.Function):
             by_context = annotations.new_zeros(len(exps), annotations.shape[-1])
         by_context, none = by_context.contiguous(), exps.new_empty(0, 0)
         others = (none if by is None else by.contiguous() for by in (by_weights, by_scores))
-        by_query = torch.empty_like(query)
-        ctx.sums.begin(exps)
-        given = (by_context, *others, query, exps, v, annotations, weights, by_query, ctx.sums.by_keys, ctx.sums.by_v)
+        by_query, by_score = torch.empty_like(query), torch.empty_like(weights)
+        given = (by_context, *others, query, exps, v, annotations, weights, by_query, by_score)
         look_backward(*(part.numpy() for part in given), threads=torch.get_num_threads())
-        ctx.sums.looks.append((weights, by_context))
+        ctx.notes.add(weights, by_context, by_score, query)
         return by_query, None, None, None, None, None

@@ -16,27 +16,26 @@ from regard.nn.functions import apply
 
 
 class Notes:
-    """Of each step: the gradient by the product (n, out), and the input (n, in).
+    """What the backward pass of each step leaves for the end, such as the gradient by its product and its input.
 
-    A backward pass that does not reach the weights leaves its notes behind; the next one starts afresh.
+    A backward pass that does not get to the end leaves its notes behind; the next one starts afresh.
     """
 
     def __init__(self) -> None:
-        self._pass, self._taken = -1, list[tuple[Tensor, Tensor]]()
+        self._pass, self._taken = -1, list[tuple[Tensor, ...]]()
 
-    def add(self, by_product: Tensor, inputs: Tensor) -> None:
-        if self._pass != (current := current_pass()):
+    def add(self, *step: Tensor) -> None:
+        if self._pass != (current := _current_pass()):
             self._pass, self._taken = current, []
-        self._taken.append((by_product, inputs))
+        self._taken.append(step)
 
-    def joined(self) -> tuple[Tensor, Tensor]:
-        """All of this pass, one below the other; they are forgotten."""
-        by_product, inputs = (torch.cat(parts) for parts in zip(*self._taken, strict=True))
-        self._taken = []
-        return by_product, inputs
+    def take(self) -> list[tuple[Tensor, ...]]:
+        """The first things that the steps of this pass left, then the second, and so on; they are forgotten."""
+        taken, self._taken = self._taken, []
+        return list(zip(*taken, strict=True))
 
 
-def current_pass() -> int:
+def _current_pass() -> int:
     """A number for the backward pass that is running."""
     return int(torch._C._current_graph_task_id())
 
@@ -51,7 +50,7 @@ class _Hand(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _by_weight: None, _by_bias: None) -> tuple[Tensor, Tensor | None, None]:
-        by_product, inputs = ctx.notes.joined()
+        by_product, inputs = map(torch.cat, ctx.notes.take())
         return by_product.t() @ inputs, by_product.sum(0) if ctx.needs_input_grad[1] else None, None
 
 

@@ -207,12 +207,8 @@ class _Search:
         totals = logits.logsumexp(-1) if stepped.totals is None else stepped.totals
         if self.rules.forbid:
             logits[..., self.rules.forbid] = -torch.inf
-        # The best of a sentence are among the best of its hypotheses, and these need no normalising to be found.
-        best, words = _largest(logits, min(count, vocabulary))
-        scores = (best - totals[..., None]).cpu().double() + log_probs[..., None]
-        top, place = scores.flatten(1).topk(count)
-        parents = place // best.shape[-1]
-        return _Candidates(top.numpy(), parents.numpy(), words.cpu().flatten(1).gather(1, place).numpy())
+        top, place = _largest(logits, log_probs - totals.cpu().double(), count)
+        return _Candidates(top, place // vocabulary, place % vocabulary)
 
     def _split(
         self, active: list[int], candidates: _Candidates, width: int
@@ -277,15 +273,20 @@ class _Search:
         return None if past.weights is None else past.weights[past.row[sentence], hypothesis]
 
 
-def _largest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """``logits.topk(count)`` of (b, w, words); by a compiled kernel where there is enough to look through."""
+def _largest(logits: Tensor, offsets: Tensor, count: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The largest of each sentence's logits (b, w, words) with offsets (b, w) added, and their places among w * words.
+
+    By a compiled kernel where there is enough to look through.
+    """
     in_rows = logits.stride(2) == 1 and logits.stride(0) == logits.shape[1] * logits.stride(1)
     known = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
-    if logits.numel() < WORTH_A_KERNEL or not (in_rows and known):
-        values, places = logits.topk(count)
-        return values, places
-    from regard.kernels.largest import largest
+    if logits.numel() >= WORTH_A_KERNEL and in_rows and known:
+        from regard.kernels.largest import largest
 
-    found = largest(logits.flatten(0, 1).numpy(), count, torch.get_num_threads())
-    values, places = (torch.from_numpy(part).view(*logits.shape[:2], count) for part in found)
-    return values, places
+        return largest(logits.flatten(0, 1).numpy(), offsets.numpy(), count, torch.get_num_threads())
+    # The best of a sentence are among the best of its hypotheses.
+    words = logits.shape[2]
+    best, word = (part.cpu() for part in logits.topk(min(count, words)))
+    top, place = (best.double() + offsets[..., None]).flatten(1).topk(count)
+    hypothesis = place // best.shape[2]
+    return top.numpy(), (hypothesis * words + word.flatten(1).gather(1, place)).numpy()

@@ -1,4 +1,4 @@
-"""The few largest of many: what a beam search asks of every hypothesis at every word."""
+"""The best continuations of each sentence: what a beam search asks at every word."""
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -10,40 +10,53 @@ from regard.kernels.compiling import inline, kernel
 from regard.kernels.lanes import BYTES, above, load, splat
 from regard.kernels.threads import share
 
+_CLOSE = 1e-6  # what may be lost when a float64 number is compared as float32
 
-def largest(rows: np.ndarray, count: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ``count`` largest numbers of each row (n, width) and their places, largest first; (n, count) each.
 
-    Of equal numbers the first counts as larger, and what is not a number as the smallest. Rows may lie apart, but what
-    is in one must lie together.
+def largest(rows: np.ndarray, offsets: np.ndarray, count: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``count`` largest of each sentence's numbers, largest first, and their places; (b, count) each.
+
+    A sentence's numbers are w rows (b * w, width), to each of which its offset (b, w), of float64, is added; a place
+    counts through them. Of equal numbers the first counts as larger, and what is not a number as the smallest. Rows
+    may lie apart, but what is in one must lie together.
     """
-    values, places = np.empty((len(rows), count), rows.dtype), np.empty((len(rows), count), np.int64)
-    share(len(rows), rows.size, threads, _rows, (rows, values, places))
+    values, places = np.empty((len(offsets), count), np.float64), np.empty((len(offsets), count), np.int64)
+    share(len(offsets), rows.size, threads, _sentences, (rows, offsets, values, places))
     return values, places
 
 
 @kernel
-def _rows(rows, values, places, first, stop):  # type: ignore[no-untyped-def]
-    lanes, width = BYTES // rows.itemsize, rows.shape[1]
+def _sentences(rows, offsets, values, places, first, stop):  # type: ignore[no-untyped-def]
+    lanes, width, (_, beam) = BYTES // rows.itemsize, rows.shape[1], offsets.shape
     step, whole = rows.strides[0] // rows.itemsize, width // lanes * lanes
-    for row in range(first, stop):
-        best, where = values[row], places[row]
+    for sentence in range(first, stop):
+        best, where = values[sentence], places[sentence]
         best[:], where[:] = -np.inf, np.arange(where.size)
-        for start in range(0, whole, lanes):
-            # Few come so far: the largest of a row are soon found, and then it is compared and passed by.
-            if above(load(rows, row * step + start), splat(best[-1])):
-                _insert(rows[row], start, start + lanes, best, where)
-        _insert(rows[row], whole, width, best, where)
+        for hypothesis in range(beam):
+            row, offset = sentence * beam + hypothesis, offsets[sentence, hypothesis]
+            least = splat(_least(rows, best[-1] - offset))
+            for start in range(0, whole, lanes):
+                # Few come so far: the largest are soon found, and then a row is compared and passed by.
+                if above(load(rows, row * step + start), least):
+                    _insert(rows[row], offset, start, start + lanes, hypothesis * width, best, where)
+                    least = splat(_least(rows, best[-1] - offset))
+            _insert(rows[row], offset, whole, width, hypothesis * width, best, where)
 
 
 @inline
-def _insert(row, start, stop, best, where):  # type: ignore[no-untyped-def]
+def _least(rows, number):  # type: ignore[no-untyped-def]
+    """``number`` or a little less, as the rows have theirs."""
+    return rows.dtype.type(number - _CLOSE * abs(number) if np.isfinite(number) else number)
+
+
+@inline
+def _insert(row, offset, start, stop, place, best, where):  # type: ignore[no-untyped-def]
     """Put those of row[start:stop] among the largest that belong there."""
     for i in range(start, stop):
-        x = row[i]
+        x = row[i] + offset
         if x > best[-1]:
-            place = best.size - 1
-            while place and x > best[place - 1]:
-                best[place], where[place] = best[place - 1], where[place - 1]
-                place -= 1
-            best[place], where[place] = x, i
+            rank = best.size - 1
+            while rank and x > best[rank - 1]:
+                best[rank], where[rank] = best[rank - 1], where[rank - 1]
+                rank -= 1
+            best[rank], where[rank] = x, place + i

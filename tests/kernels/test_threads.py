@@ -15,8 +15,17 @@ import torch
 from regard.kernels import additive_scores, threads
 
 
+@pytest.fixture(params=["torch's threads", "own threads"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "own threads":
+        monkeypatch.setattr(threads, "_team", lambda: None)
+    elif threads._team() is None:
+        pytest.skip("this torch does not compute with GNU's OpenMP")
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 @pytest.mark.parametrize("units", [0, 1, 2, 7, 100])
+@pytest.mark.usefixtures("way")
 def test_every_unit_is_done_once(units: int, workers: int) -> None:
     done = [0] * units
 
@@ -30,6 +39,18 @@ def test_every_unit_is_done_once(units: int, workers: int) -> None:
     assert set(results) <= {"x"}
 
 
+def test_torch_is_not_loaded_for_its_threads() -> None:
+    code = """
+import sys, numpy
+from regard.kernels import additive_scores_numpy, threads
+threads.ENOUGH = 1
+x = numpy.ones((40, 64))
+assert numpy.isfinite(additive_scores_numpy(x, x, x[0])).all()
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_systems_without_forks_take_the_kernels_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "register_at_fork")
     spec = importlib.util.spec_from_file_location("threads_without_forks", threads.__file__)
@@ -39,15 +60,17 @@ def test_systems_without_forks_take_the_kernels_too(monkeypatch: pytest.MonkeyPa
 
 
 def test_small_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_workers", lambda: pytest.fail("another thread was asked for"))
+    monkeypatch.setattr(threads, "_run", lambda *_: pytest.fail("another thread was asked for"))
     assert threads.share(100, threads.ENOUGH - 1, 8, lambda first, stop: (first, stop), ()) == [(0, 100)]
 
 
+@pytest.mark.usefixtures("way")
 def test_large_work_is_shared() -> None:
     both = threading.Barrier(2, timeout=30)  # passed only if two threads are at work
     threads.share(2, 10**9, 2, lambda *_: both.wait(), ())
 
 
+@pytest.mark.usefixtures("way")
 def test_an_error_in_a_thread_is_raised() -> None:
     def kernel(first: int, stop: int) -> None:
         raise ValueError(f"unit {first} of {stop}")
@@ -63,6 +86,7 @@ def _score(seed: int) -> torch.Tensor:
     return torch.cat([scores.flatten(), *(g.flatten() for g in torch.autograd.grad(scores.sum(), (query, key)))])
 
 
+@pytest.mark.usefixtures("way")
 def test_calls_from_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "ENOUGH", 1)
     expected = [_score(seed) for seed in range(6)]
@@ -79,7 +103,7 @@ threads.ENOUGH = 1
 x = torch.ones(4, 20, 64)
 torch.set_num_threads(2)
 expected = additive_scores(x, x, x[0, 0])
-assert threads._pool is not None
+assert threads._pool is None or threads._team() is None
 pid = os.fork()
 if pid == 0:
     os._exit(0 if torch.equal(additive_scores(x, x, x[0, 0]), expected) else 1)

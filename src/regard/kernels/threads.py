@@ -1,37 +1,65 @@
 """Share the units of one computation among threads, without Numba's own pool.
 
-Numba's default pool ends the process when two Python threads enter it at once. The kernels release the GIL, so
-plain Python threads serve: safe to call from anywhere, after a fork too, and nothing starts for small work.
+Numba's default pool ends the process when two Python threads enter it at once. The kernels release the GIL, so any
+threads serve. Best are those of the OpenMP library that torch computes with: after each of torch's operations they
+stay awake for a while, and threads of our own would have to share the processors with them. Where torch uses another
+library, and in a forked child, whose OpenMP would wait for threads that the parent has, plain Python threads serve:
+safe to call from anywhere. Nothing starts for small work.
 """
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
+import re
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 ENOUGH = 2_000_000  # steps of about 0.15 ns below which waking another thread takes longer than it saves
 _SHARES = 4  # per thread: a thread that was held up leaves its remaining shares to the others
 
+_Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_forked = False
 _pool: ThreadPoolExecutor | None = None
 
 
-def _forget_pool() -> None:
-    global _pool
-    _pool = None
+def _after_fork() -> None:
+    global _forked, _pool
+    _forked, _pool = True, None
 
 
 if hasattr(os, "register_at_fork"):  # where there are forks
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
-def _workers() -> ThreadPoolExecutor:
+def _run(task: Callable[[], None], threads: int) -> None:
+    """Call ``task`` in this thread and in ``threads`` - 1 others, and wait for all."""
+    team = None if _forked or "torch" not in sys.modules else _team()
+    if team is not None:
+        team(_Task(lambda _: task()), None, threads, 0)
+        return
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="regard-kernel")
-    return _pool
+    others = [_pool.submit(task) for _ in range(threads - 1)]
+    task()
+    for other in others:
+        other.result()
+
+
+@cache
+def _team() -> Any:
+    """The function of torch's OpenMP library, GNU's, that runs a task in a team of threads; None where it has none."""
+    try:
+        loaded = re.findall(r"\S+/libgomp[^/\s]*", Path("/proc/self/maps").read_text())
+        return ctypes.CDLL(next(path for path in loaded if "/torch" in path)).GOMP_parallel
+    except (OSError, AttributeError, StopIteration):
+        return None
 
 
 def share(units: int, work: int, threads: int, kernel: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
@@ -41,16 +69,16 @@ def share(units: int, work: int, threads: int, kernel: Callable[..., Any], args:
         return [kernel(*args, 0, units)] if units else []
     shares = min(units, threads * _SHARES)
     bounds = [units * i // shares for i in range(shares + 1)]
-    queue = itertools.count()
+    queue, results, errors = itertools.count(), list[Any](), list[BaseException]()
 
-    def take() -> list[Any]:
-        results = []
-        while (i := next(queue)) < shares:
-            results.append(kernel(*args, bounds[i], bounds[i + 1]))
-        return results
+    def take() -> None:
+        try:
+            while (i := next(queue)) < shares:
+                results.append(kernel(*args, bounds[i], bounds[i + 1]))
+        except BaseException as error:  # a thread of OpenMP's has nobody to raise it to
+            errors.append(error)
 
-    others = [_workers().submit(take) for _ in range(threads - 1)]
-    results = take()
-    for other in others:
-        results += other.result()
+    _run(take, threads)
+    if errors:
+        raise errors[0]
     return results

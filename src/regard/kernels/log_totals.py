@@ -24,6 +24,8 @@ class LogTotals(NamedTuple):
     """log of the sum of e^logit"""
     means: np.ndarray
     """of the logits"""
+    by_bias: np.ndarray
+    """the sum of the rows' gradients, (width,), where these were asked for"""
 
 
 def log_totals(logits: np.ndarray, bias: np.ndarray, threads: int) -> LogTotals:
@@ -46,18 +48,20 @@ def cross_entropy_gradient(
 
 def _run(logits: np.ndarray, bias: np.ndarray, right: np.ndarray, smoothing: float, threads: int) -> LogTotals:
     (n, stride), width, dtype = logits.shape, len(bias), logits.dtype
-    result = LogTotals(np.empty(n, dtype), np.empty(n, dtype))
+    totals, means = np.empty(n, dtype), np.empty(n, dtype)
     numbers = np.array([_LOWEST[dtype], smoothing], dtype)
     padded = np.concatenate([bias, np.full(stride - width, bias[0])])
-    share(n, n * width * _STEPS, threads, _rows, (logits, padded, width, right, numbers, *result))
-    return result
+    sums = share(n, n * width * _STEPS, threads, _rows, (logits, padded, width, right, numbers, totals, means))
+    by_bias = np.sum(sums, axis=0) if sums else np.zeros(stride if len(right) else 0, dtype)
+    return LogTotals(totals, means, by_bias[:width])
 
 
 @kernel
 def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # type: ignore[no-untyped-def]
+    """Returns the sum of these rows' gradients, where they are made."""
     lanes, stride = BYTES // logits.itemsize, logits.shape[1]
     flat, some = logits.reshape(-1), np.empty(BYTES // logits.itemsize, logits.dtype)
-    zero = splat(logits.dtype.type(0))
+    zero, by_bias = splat(logits.dtype.type(0)), np.zeros(stride if right.size else 0, logits.dtype)
     lowest, smoothing = splat(numbers[0]), numbers[1]
     for row in range(first, stop):
         at = row * stride
@@ -84,6 +88,10 @@ def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # t
         totals[row] = top + math.log(among) + 0 * means[row]
         if right.size:
             scale, less = splat(logits.dtype.type(1 / among)), splat(logits.dtype.type(smoothing / width))
-            for j in range(at, at + stride, lanes):
-                store(flat, j, load(flat, j) * scale - less)
+            for j in range(0, stride, lanes):
+                gradient = load(flat, at + j) * scale - less
+                store(flat, at + j, gradient)
+                store(by_bias, j, load(by_bias, j) + gradient)
             flat[at + right[row]] -= 1 - smoothing
+            by_bias[right[row]] -= 1 - smoothing
+    return by_bias

@@ -63,18 +63,21 @@ def _team() -> Any:
 
 
 def share(units: int, work: int, threads: int, kernel: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
-    """Call ``kernel(*args, first, stop)`` so that together the calls cover range(units); what they returned."""
+    """Call ``kernel(*args, first, stop)`` so that together the calls cover range(units).
+
+    What they return comes in the order of the units, whichever thread was first.
+    """
     threads = min(threads, units, work // ENOUGH + 1)
     if threads <= 1:
         return [kernel(*args, 0, units)] if units else []
     shares = min(units, threads * _SHARES)
     bounds = [units * i // shares for i in range(shares + 1)]
-    queue, results, errors = itertools.count(), list[Any](), list[BaseException]()
+    queue, results, errors = itertools.count(), [None] * shares, list[BaseException]()
 
     def take() -> None:
         try:
             while (i := next(queue)) < shares:
-                results.append(kernel(*args, bounds[i], bounds[i + 1]))
+                results[i] = kernel(*args, bounds[i], bounds[i + 1])
         except BaseException as error:  # a thread of OpenMP's has nobody to raise it to
             errors.append(error)
 

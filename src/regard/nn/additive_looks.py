@@ -23,7 +23,7 @@ class AdditiveLooks:
     def __init__(self, attention: Attention, annotations: Tensor, keys: Tensor, visible: Tensor | None) -> None:
         score = attention.score.comparison()
         assert isinstance(score, SumOfTanh)
-        self.project, self.notes, self.visible = attention.score.project_query, Notes(), visible
+        self.project, self.notes, self.visible = attention.score.query_series(), Notes(), visible
         self.keys, self.v, self.annotations = apply(
             _Hand, keys.contiguous(), score.v, annotations.contiguous(), self.notes
         )

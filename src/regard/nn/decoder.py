@@ -198,7 +198,7 @@ class Decoder(nn.Module):
     def forward(self, embedded: Tensor, state: DecoderState) -> Decoded:
         """All words at once, given (b, q, e): the same as ``step`` by step, faster."""
         # Time first: each step then reads one block of memory.
-        products = self.from_embedding(embedded.transpose(0, 1))
+        products = self.from_embedding(embedded.transpose(0, 1).contiguous())
         if self.attention is None:
             shown = self._over_time(products + state.memory.ready.transpose(0, 1), state)
             return Decoded(self.readout(shown, _spread(state.memory.summary, shown), embedded), ())
@@ -267,9 +267,9 @@ class Decoder(nn.Module):
             look = sooner
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
-            None if self.from_context is None else DeferredLinear(self.from_context),
-            None if self.from_feed is None else DeferredLinear(self.from_feed),
-            DeferredLinear(self.readout.linear),
+            None if self.from_context is None else DeferredLinear(self.from_context.weight),
+            None if self.from_feed is None else DeferredLinear(self.from_feed.weight),
+            DeferredLinear(self.readout.linear.weight, self.readout.linear.bias),
             look,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from regard.nn.functions import apply
@@ -64,16 +64,16 @@ def hand_to_steps(weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Te
 class DeferredLinear:
     """A linear layer for the steps of one loop.
 
-    >>> layer = nn.Linear(2, 3)
-    >>> step = DeferredLinear(layer)
+    >>> layer = torch.nn.Linear(2, 3)
+    >>> step = DeferredLinear(layer.weight, layer.bias)
     >>> sum(step(x).sum() for x in torch.ones(5, 4, 2)).backward()
     >>> bool((layer.weight.grad == 20).all())
     True
     """
 
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         self.notes = Notes()
-        self.weight, self.bias = hand_to_steps(layer.weight, layer.bias, self.notes)
+        self.weight, self.bias = hand_to_steps(weight, bias, self.notes)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         product: Tensor = apply(_Linear, inputs, self.weight, self.bias, self.notes)

@@ -93,14 +93,14 @@ class _CrossEntropy(torch.autograd.Function):
             held = buffer[: len(chunk)]
             logits = torch.mm(chunk, weight.t(), out=held[:, :width])
             chosen = logits.gather(1, right[:, None])[:, 0] + bias[right]
-            totals, means = log_totals(held, bias, right if training else None, smoothing)
+            totals, means, by_bias = log_totals(held, bias, right if training else None, smoothing)
             nll.append(totals - chosen)
             spread.append(totals - means)
             if training:
                 # What were logits is now the gradient by them.
                 torch.mm(logits, weight, out=gradients[0][begin : begin + rows])
                 torch.addmm(gradients[1], logits.t(), chunk, beta=1 if begin else 0, out=gradients[1])
-                gradients[2] = logits.sum(0) + (gradients[2] if begin else 0)
+                gradients[2] = by_bias + (gradients[2] if begin else 0)
         ctx.save_for_backward(*gradients)
         total = torch.cat(nll).sum()
         ctx.mark_non_differentiable(total)
@@ -120,10 +120,10 @@ def _rows_of_logits(like: Tensor, width: int) -> Tensor:
 
 def log_totals(
     held: Tensor, bias: Tensor, right: Tensor | None = None, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Add the bias (width,) to rows (n, at least width): log(sum(e^logit)) and the mean logit of each, (n,).
 
-    With ``right`` (n,), logits become the gradient of the cross-entropy with these words.
+    With ``right`` (n,), logits become the gradient of the cross-entropy with these words; their sum comes third.
     """
     if has_kernels(held, held.shape[-1]):
         from regard.kernels import log_totals as kernel
@@ -134,11 +134,11 @@ def log_totals(
             if right is None
             else kernel.cross_entropy_gradient(held.numpy(), bias.numpy(), right.numpy(), smoothing, threads)
         )
-        return torch.from_numpy(found.totals), torch.from_numpy(found.means)
+        return torch.from_numpy(found.totals), torch.from_numpy(found.means), torch.from_numpy(found.by_bias)
     width = len(bias)
     logits = held[:, :width].add_(bias)
     totals, means = logits.logsumexp(1), logits.mean(1)
     if right is not None:
         logits.sub_(totals[:, None]).exp_().sub_(smoothing / width)
         logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
-    return totals, means
+    return totals, means, logits.sum(0)

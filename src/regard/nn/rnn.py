@@ -56,7 +56,7 @@ class Encoder(nn.Module):
         """Embedded words (b, k, e) and the number of them in each sentence (b,)."""
         time = torch.arange(embedded.shape[1], device=embedded.device)
         active = None if bool((lengths == embedded.shape[1]).all()) else time[:, None] < lengths
-        hidden, last = embedded.transpose(0, 1), []
+        hidden, last = embedded.transpose(0, 1).contiguous(), []
         for number, layer in enumerate(self.layers):
             inputs = self.dropout(hidden) if number else hidden
             assert isinstance(layer, nn.ModuleList)

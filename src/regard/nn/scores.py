@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.arrays import check_sizes
 from regard.errors import InputError, choose
+from regard.nn.deferred import DeferredLinear
 from regard.scores import Cosine, Dot, Location, ScaledDot, ScoreFunction, SumOfTanh
 
 MAX_POSITIONS = 512  # how many keys a location score knows, unless told otherwise
@@ -36,6 +37,10 @@ class TrainableScore(nn.Module):
 
     def project_key(self, key: Tensor) -> Tensor:
         return key
+
+    def query_series(self) -> Callable[[Tensor], Tensor]:
+        """``project_query`` for the steps of one loop."""
+        return self.project_query
 
     def comparison(self) -> ScoreFunction:
         """The score of a projected query and a projected key."""
@@ -94,6 +99,9 @@ class AdditiveScore(TrainableScore):
         projected: Tensor = self.W_k(key)
         return projected
 
+    def query_series(self) -> Callable[[Tensor], Tensor]:
+        return DeferredLinear(self.W_q.weight)
+
     def comparison(self) -> ScoreFunction:
         return SumOfTanh(self.v)
 
@@ -111,6 +119,9 @@ class ConcatScore(TrainableScore):
 
     def project_key(self, key: Tensor) -> Tensor:
         return nn.functional.linear(key, self.W.weight[:, self.query_dim :])
+
+    def query_series(self) -> Callable[[Tensor], Tensor]:
+        return DeferredLinear(self.W.weight[:, : self.query_dim])
 
     def comparison(self) -> ScoreFunction:
         return SumOfTanh(self.v)

@@ -140,7 +140,7 @@ def test_weights_and_scores_of_a_taught_decoding_have_gradients(wanted):
     assert torch.autograd.gradcheck(run, draw(BATCH, SOURCE, NOTE).requires_grad_(), fast_mode=True)
 
 
-@pytest.mark.parametrize("kind", ["additive", "cgru"])
+@pytest.mark.parametrize("kind", ["additive", "cgru", "concat, lstm, feeding, 2 layers"])
 def test_the_sooner_looks_are_those_of_the_attention(kind, monkeypatch):
     decoder = KINDS[kind]()
     annotations, summary, visible = memory()

@@ -19,7 +19,7 @@ from regard.errors import DtypeError, RegardError
 from regard.kernels.shapes import batch_shape
 
 _CHUNK = 1 << 22  # how many numbers the chunked path holds at a time
-_FEW = 1 << 13  # numbers up to which building the tensor of tanh takes less time than calling a kernel
+_FEW = 1 << 17  # numbers of a decoder's step up to which it is not worth waiting until a kernel is loaded
 _Chunk = tuple[slice, slice, slice]
 
 
@@ -59,7 +59,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 
 def _few(query: Tensor, key: Tensor, v: Tensor, dtype: torch.dtype) -> bool:
-    """Whether this is one step of a small decoder, whose scores tanh itself has before a kernel is called."""
+    """Whether this is a step of a decoder for a few sentences, who should not wait until a kernel is loaded."""
     small = query.shape[-2] == 1 and query.numel() * key.shape[-2] <= _FEW >= key.numel()
     plain = query.dtype == key.dtype == v.dtype == dtype and dtype in (torch.float32, torch.float64)
     learning = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or v.requires_grad)

@@ -21,6 +21,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(threads, "_team", lambda: None)
     elif threads._team() is None:
         pytest.skip("this torch does not compute with GNU's OpenMP")
+    else:
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -95,18 +97,31 @@ def test_calls_from_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
             assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_after_a_fork() -> None:
+@pytest.mark.parametrize("first_use", ["in the parent", "in the child"])
+def test_after_a_fork(first_use: str) -> None:
     code = """
-import os, torch
-from regard.kernels import additive_scores, threads
-threads.ENOUGH = 1
-x = torch.ones(4, 20, 64)
+import os, sys, torch
 torch.set_num_threads(2)
-expected = additive_scores(x, x, x[0, 0])
-assert threads._pool is None or threads._team() is None
+x = torch.ones(4, 20, 64)
+assert (torch.randn(1000, 1000) + 1).sum().isfinite()  # torch's threads are awake
+
+def score():
+    from regard.kernels import additive_scores, threads
+    threads.ENOUGH = 1
+    return additive_scores(x, x, x[0, 0])
+
+if sys.argv[1] == "in the parent":
+    score()
 pid = os.fork()
 if pid == 0:
-    os._exit(0 if torch.equal(additive_scores(x, x, x[0, 0]), expected) else 1)
+    os._exit(0 if torch.allclose(score(), torch.full((4, 20, 20), 64 * 0.9640276)) else 1)
 assert os.waitpid(pid, 0)[1] == 0
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code, first_use], check=True, timeout=120)
+
+
+def test_some_of_torch_s_threads_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A team that is smaller than the last one ends the threads that it has no use for."""
+    monkeypatch.setattr(threads, "_team", lambda: lambda *_: pytest.fail("torch's threads were taken"))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    assert threads.share(2, 10**9, 2, lambda first, stop: (first, stop), ()) == [(0, 1), (1, 2)]

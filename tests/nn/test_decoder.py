@@ -11,7 +11,7 @@ from regard.nn import Attention, PredictedWindow
 from regard.nn.additive_looks import AdditiveLooks
 from regard.nn.attention import straight_through
 from regard.nn.decoder import Decoder
-from regard.nn.scores import SCORES
+from regard.nn.scores import SCORES, AdditiveScore, ConcatScore
 from regard.translation.batches import padded_batch
 from regard.translation.model import build_model
 from regard.translation.model_config import RNNConfig
@@ -170,6 +170,20 @@ def test_keys_too_large_for_the_sooner_looks_are_looked_at_by_the_attention_itse
     far = kind.start(1e4 * annotations, summary, visible)
     expected = kind.step(words[:, :1], far)[0].features
     torch.testing.assert_close(kind(words[:, :1], far).features, expected)
+
+
+@pytest.mark.parametrize("score", [AdditiveScore, ConcatScore])
+def test_a_score_that_projects_queries_its_own_way_is_trained_that_way(score):
+    class Shifted(score):
+        def project_query(self, query):
+            return super().project_query(query) + 1
+
+    kind = decoder(attention())
+    kind.attention.score = Shifted(STATE, NOTE, 8).double()
+    words = draw(BATCH, 1, WORD, seed=2)
+    state = kind.start(*memory())
+    assert AdditiveLooks.can_stand_for(kind.attention, state.memory.annotations, state.memory.ready)
+    torch.testing.assert_close(kind(words, state).features, kind.step(words, state)[0].features)
 
 
 @pytest.mark.parametrize("size", [40.0, 1e3, 1e30])

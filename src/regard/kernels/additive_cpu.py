@@ -82,7 +82,7 @@ def gradients(
     grad_query = block[: b * q] if wanted[0] else None
     grad_key = block[len(block) - b * k :] if wanted[1] else None
     grad_v = np.zeros((b, d), dtype) if wanted[2] else None
-    numbers = np.array([_LIMIT[dtype], _HUGE[dtype]], dtype)
+    numbers = np.array([_LIMIT[dtype]], dtype)
     lanes = BYTES // dtype.itemsize
     rows = (query.reshape(b * q, d), key.reshape(b * k, d))
     args = (grad, strides, *rows, v, grad_query, grad_key, grad_v, b, numbers)

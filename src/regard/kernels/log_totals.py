@@ -18,14 +18,14 @@ _STEPS = 6  # of about 0.15 ns, a logit
 
 
 class LogTotals(NamedTuple):
-    """Of each row, (n,) each; not finite where a logit was not."""
+    """What is known of the rows; not finite where a logit was not."""
 
     totals: np.ndarray
-    """log of the sum of e^logit"""
+    """(n,): log of the sum of e^logit"""
     means: np.ndarray
-    """of the logits"""
+    """(n,): of the logits"""
     by_bias: np.ndarray
-    """the sum of the rows' gradients, (width,), where these were asked for"""
+    """(width,): the sum of the rows' gradients, where these were asked for"""
 
 
 def log_totals(logits: np.ndarray, bias: np.ndarray, threads: int) -> LogTotals:
@@ -52,8 +52,8 @@ def _run(logits: np.ndarray, bias: np.ndarray, right: np.ndarray, smoothing: flo
     numbers = np.array([_LOWEST[dtype], smoothing], dtype)
     padded = np.concatenate([bias, np.full(stride - width, bias[0])])
     sums = share(n, n * width * _STEPS, threads, _rows, (logits, padded, width, right, numbers, totals, means))
-    by_bias = np.sum(sums, axis=0) if sums else np.zeros(stride if len(right) else 0, dtype)
-    return LogTotals(totals, means, by_bias[:width])
+    by_bias = np.sum(sums, axis=0) if sums else np.zeros(stride if len(right) else 0)
+    return LogTotals(totals, means, by_bias[:width].astype(dtype))
 
 
 @kernel
@@ -61,7 +61,8 @@ def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # t
     """Returns the sum of these rows' gradients, where they are made."""
     lanes, stride = BYTES // logits.itemsize, logits.shape[1]
     flat, some = logits.reshape(-1), np.empty(BYTES // logits.itemsize, logits.dtype)
-    zero, by_bias = splat(logits.dtype.type(0)), np.zeros(stride if right.size else 0, logits.dtype)
+    zero, size = splat(logits.dtype.type(0)), stride if right.size else 0
+    by_bias, part = np.zeros(size, np.float64), np.zeros(size, logits.dtype)
     lowest, smoothing = splat(numbers[0]), numbers[1]
     for row in range(first, stop):
         at = row * stride
@@ -91,7 +92,10 @@ def _rows(logits, bias, width, right, numbers, totals, means, first, stop):  # t
             for j in range(0, stride, lanes):
                 gradient = load(flat, at + j) * scale - less
                 store(flat, at + j, gradient)
-                store(by_bias, j, load(by_bias, j) + gradient)
+                store(part, j, load(part, j) + gradient)
             flat[at + right[row]] -= 1 - smoothing
-            by_bias[right[row]] -= 1 - smoothing
+            part[right[row]] -= 1 - smoothing
+            if (row - first) % 64 == 63 or row == stop - 1:  # long sums are made of short ones
+                by_bias += part
+                part[:] = 0
     return by_bias

@@ -1,10 +1,11 @@
 """Share the units of one computation among threads, without Numba's own pool.
 
 Numba's default pool ends the process when two Python threads enter it at once. The kernels release the GIL, so any
-threads serve. Best are those of the OpenMP library that torch computes with: after each of torch's operations they
-stay awake for a while, and threads of our own would have to share the processors with them. Where torch uses another
-library, and in a forked child, whose OpenMP would wait for threads that the parent has, plain Python threads serve:
-safe to call from anywhere. Nothing starts for small work.
+threads serve. Best are those of the OpenMP library that torch computes with, all of them together: after each of
+torch's operations they stay awake for a while, and threads of our own would have to share the processors with them.
+Where torch uses another library, or work is for some of its threads only (the others would end), and in a forked
+child, whose OpenMP would wait for threads that the parent has, plain Python threads serve. Nothing starts for small
+work.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ ENOUGH = 2_000_000  # steps of about 0.15 ns below which waking another thread t
 _SHARES = 4  # per thread: a thread that was held up leaves its remaining shares to the others
 
 _Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_forked = False
+_FORKED = 0x40  # among the flags of a process in /proc: it was forked, and runs what its parent ran
 _pool: ThreadPoolExecutor | None = None
 
 
 def _after_fork() -> None:
-    global _forked, _pool
-    _forked, _pool = True, None
+    global _pool
+    _pool = None
+    _team.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):  # where there are forks
@@ -39,9 +41,9 @@ if hasattr(os, "register_at_fork"):  # where there are forks
 
 def _run(task: Callable[[], None], threads: int) -> None:
     """Call ``task`` in this thread and in ``threads`` - 1 others, and wait for all."""
-    team = None if _forked or "torch" not in sys.modules else _team()
-    if team is not None:
-        team(_Task(lambda _: task()), None, threads, 0)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() == threads and _team() is not None:
+        _team()(_Task(lambda _: task()), None, threads, 0)
         return
     global _pool
     if _pool is None:
@@ -56,8 +58,11 @@ def _run(task: Callable[[], None], threads: int) -> None:
 def _team() -> Any:
     """The function of torch's OpenMP library, GNU's, that runs a task in a team of threads; None where it has none."""
     try:
-        loaded = re.findall(r"\S+/libgomp[^/\s]*", Path("/proc/self/maps").read_text())
-        return ctypes.CDLL(next(path for path in loaded if "/torch" in path)).GOMP_parallel
+        after_name = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
+        loaded = re.findall(r"\S+/libgomp[^/\s]*", Path("/proc/self/maps").read_text(errors="replace"))
+        home = str(Path(sys.modules["torch"].__file__ or "").parent)
+        of_torch = next(path for path in loaded if path.startswith(home))
+        return None if int(after_name[6]) & _FORKED else ctypes.CDLL(of_torch).GOMP_parallel
     except (OSError, AttributeError, StopIteration):
         return None
 

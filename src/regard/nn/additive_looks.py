@@ -78,11 +78,13 @@ class _Hand(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *_: None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *_gradients: None) -> tuple[Tensor | None, ...]:
         weights, by_context, by_scores, queries = (torch.stack(parts, 1) for parts in ctx.notes.take())
         keys, v = ctx.saved_tensors
-        by_keys, by_v = additive_gradients(by_scores, queries, keys, v, False, True, True)[1:]
-        return by_keys, by_v, weights.mT @ by_context, None
+        of_keys, of_v, of_annotations, _ = ctx.needs_input_grad
+        by_keys, by_v = additive_gradients(by_scores, queries, keys, v, False, of_keys, of_v)[1:]
+        by_annotations = weights.mT @ by_context if of_annotations else None
+        return by_keys if of_keys else None, by_v if of_v else None, by_annotations, None
 
 
 class _Look(torch.autograd.Function):

@@ -43,7 +43,8 @@ class Cell(nn.Module):
 
     def step(self, product: Tensor, state: State) -> State:
         """One step: product (..., gates * d), state of (..., d) each."""
-        if 8 * product.numel() >= WORTH_A_KERNEL and not torch.is_grad_enabled():  # 8: gates take longer than logits
+        many = 8 * product.numel() >= WORTH_A_KERNEL  # 8: gates take longer than logits
+        if many and not torch.is_grad_enabled() and has_kernels(self.weight, self.dim):
             return self.series()(product, state)
         between = getattr(pointwise, f"{self.name}_step")
         new: State = between(product, F.linear(state[0], self.weight, self.bias), *state)[: self.parts]

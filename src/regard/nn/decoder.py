@@ -267,8 +267,8 @@ class Decoder(nn.Module):
             look = sooner
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
-            None if self.from_context is None else DeferredLinear(self.from_context.weight),
-            None if self.from_feed is None else DeferredLinear(self.from_feed.weight),
+            None if self.from_context is None else DeferredLinear(self.from_context.weight, self.from_context.bias),
+            None if self.from_feed is None else DeferredLinear(self.from_feed.weight, self.from_feed.bias),
             DeferredLinear(self.readout.linear.weight, self.readout.linear.bias),
             look,
         )

@@ -141,4 +141,4 @@ def log_totals(
     if right is not None:
         logits.sub_(totals[:, None]).exp_().sub_(smoothing / width)
         logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
-    return totals, means, logits.sum(0)
+    return totals, means, logits.new_empty(0) if right is None else logits.sum(0)

@@ -100,7 +100,8 @@ class AdditiveScore(TrainableScore):
         return projected
 
     def query_series(self) -> Callable[[Tensor], Tensor]:
-        return DeferredLinear(self.W_q.weight)
+        plain = type(self).project_query is AdditiveScore.project_query and type(self.W_q) is nn.Linear
+        return DeferredLinear(self.W_q.weight, self.W_q.bias) if plain else self.project_query
 
     def comparison(self) -> ScoreFunction:
         return SumOfTanh(self.v)
@@ -121,7 +122,8 @@ class ConcatScore(TrainableScore):
         return nn.functional.linear(key, self.W.weight[:, self.query_dim :])
 
     def query_series(self) -> Callable[[Tensor], Tensor]:
-        return DeferredLinear(self.W.weight[:, : self.query_dim])
+        plain = type(self).project_query is ConcatScore.project_query
+        return DeferredLinear(self.W.weight[:, : self.query_dim]) if plain else self.project_query
 
     def comparison(self) -> ScoreFunction:
         return SumOfTanh(self.v)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 
 import regard
 from regard.captioning.batches import CaptionBatch
-from regard.captioning.critic import SHARPNESS, Critic, draw
+from regard.captioning.critic import CaptionCritic
 from regard.captioning.model import Grid, build_model
 from regard.captioning.model_config import CaptionModelConfig
-from regard.decoding import Stepped
 from regard.errors import ConfigError
 from regard.marks import BOS, EOS, PAD, UNK
+from regard.nn.self_critical import advantages
 from regard.translation.batches import padded_targets
 from tests.captioning.conftest import run_file
 
@@ -24,39 +22,11 @@ WRITTEN = [[[DOG, RUNS, HERE], [DOG, RUNS]], [[CAT, SLEEPS, HERE]], [[CAT, RUNS,
 
 def test_the_caption_that_people_wrote_beats_the_others():
     right, wrong, cut = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, EOS], [DOG, RUNS, HERE]
-    found = Critic(WRITTEN).advantages([0, 1], [[right, wrong, cut], [right, right, right]])
-    first, second = found.view(2, 3)
+    batch = CaptionBatch(torch.zeros(2, 4, 6), torch.zeros(2, 3), torch.tensor([0, 1]))
+    first, second = advantages(CaptionCritic(WRITTEN, 3).scores(batch, [[right, wrong, cut], [right, right, right]]))
     assert first[0] > first[2] > first[1]  # what does not end is worth less
     assert float(first.sum()) == pytest.approx(0, abs=1e-6)
     assert second.tolist() == [0, 0, 0]  # captions as good as each other teach nothing
-
-
-@dataclass
-class Coins:
-    """Says the same of every next word: heads (DOG) three times as often as tails (CAT), the end as often as tails."""
-
-    def step(self, words, state):
-        logits = torch.full((*words.shape, 9), -torch.inf)
-        logits[..., [PAD, BOS, UNK]] = 50.0
-        logits[..., [DOG, CAT, EOS]] = torch.tensor([3.0, 1.0, 1.0]).log()
-        return Stepped(logits, None, state)
-
-    def reorder(self, hypotheses):
-        assert hypotheses.shape == (2, 400)
-        return self
-
-
-def test_words_are_drawn_as_often_as_the_sharpened_model_says():
-    torch.manual_seed(0)
-    drawn = draw(Coins(), Coins(), 2, 400, longest=6)
-    captions = [caption for several in drawn for caption in several]
-    words = [word for caption in captions for word in caption]
-    assert [len(several) for several in drawn] == [400, 400]
-    assert {DOG, CAT, EOS} == set(words)
-    share = 3**SHARPNESS / (3**SHARPNESS + 2)
-    assert words.count(DOG) / len(words) == pytest.approx(share, abs=0.05)
-    assert all(EOS not in caption[:-1] for caption in captions)
-    assert all(len(caption) == 6 for caption in captions if caption[-1] != EOS)
 
 
 def _model(**settings):
@@ -68,9 +38,9 @@ def test_training_makes_the_better_of_the_drawn_captions_more_likely(monkeypatch
     """The same captions are "drawn" at every step: of picture 0 the right one is the first, of picture 1 the second."""
     right, wrong = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, HERE, EOS]
     drawn = [[right, wrong], [right, wrong]]
-    monkeypatch.setattr("regard.captioning.model.draw", lambda *_: drawn)
+    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: drawn)
     model = _model(self_critical=2)
-    model.critic = Critic(WRITTEN)
+    model.critic = CaptionCritic(WRITTEN, 2)
     pictures = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0))
     batch = CaptionBatch(pictures, padded_targets([[DOG], [CAT]])[0], torch.tensor([0, 1]))
     both = CaptionBatch(pictures.repeat_interleave(2, 0), padded_targets([right[:-1], wrong[:-1]] * 2)[0])
@@ -107,9 +77,9 @@ def test_what_cannot_be_criticized(scenes, tmp_path, model, says):
 
 def test_what_is_never_drawn_gains_nothing(monkeypatch):
     """However bad the drawn captions are, their share must not go to the words that cannot be drawn."""
-    monkeypatch.setattr("regard.captioning.model.draw", lambda *_: [[[DOG, EOS], [SLEEPS, EOS]]])
+    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: [[[DOG, EOS], [SLEEPS, EOS]]])
     model = _model(self_critical=2)
-    model.critic = Critic(WRITTEN)
+    model.critic = CaptionCritic(WRITTEN, 2)
     batch = CaptionBatch(torch.ones(1, 4, 6), padded_targets([[DOG]])[0], torch.tensor([0]))
     model(batch).objective.backward()
     assert model.output.bias.grad[[PAD, BOS, UNK]].tolist() == [0, 0, 0]

@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from regard.captioning.critic import NEVER, SHARPNESS, Critic, draw
 from regard.captioning.model_config import CaptionModelConfig
-from regard.marks import BOS, PAD
+from regard.marks import PAD
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.loss import Loss
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
+from regard.nn.self_critical import self_critical_loss
 from regard.nn.writer import Writer, output_for, with_first_weights
-from regard.translation.batches import padded
 
 if TYPE_CHECKING:
     from regard.captioning.batches import CaptionBatch
     from regard.normalizers import Normalizer
-
-MORE_WORDS = 8
-"""how much longer than the captions of a batch those may become that are drawn for it"""
 
 
 class Grid(NamedTuple):
@@ -51,7 +46,6 @@ class CaptionModel(Writer):
     def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
         super().__init__()
         self.config, self.grid, self.cnn = config, grid, cnn
-        self.critic: Critic | None = None  # with one, training is self-critical
         width = config.annotation_size
         self.annotate = nn.Linear(grid.width, width)
         self.even = nn.LayerNorm(width)
@@ -109,7 +103,7 @@ class CaptionModel(Writer):
     def forward(self, batch: CaptionBatch, *, label_smoothing: float = 0.0) -> Loss:
         """The loss of a batch, with what teaches the attention."""
         if self.critic is not None and self.training:
-            return self._criticized(batch, self.critic)
+            return self_critical_loss(self, batch, self.critic)
         given, words = batch.target[:, :-1], batch.target[:, 1:]
         drawn, normalize = None, None
         if self.reinforce is not None and self.training:
@@ -126,23 +120,6 @@ class CaptionModel(Writer):
             log_probs = self.log_probs(decoded.features, words)
             objective = objective + self.reinforce(decoded.scores, decoded.weights, log_probs, drawn, written)
         return loss._replace(objective=objective)
-
-    def _criticized(self, batch: CaptionBatch, critic: Critic) -> Loss:
-        """The loss whose gradient makes drawn captions more likely by how much better than others they are."""
-        assert batch.numbers is not None
-        count, device = self.config.self_critical, batch.target.device
-        self.eval()  # what is learned from must be as likely as when it was drawn: no dropout
-        drawn = draw(self, self.begin(batch), len(batch), count, batch.target.shape[1] + MORE_WORDS)
-        advantages = critic.advantages(batch.numbers.tolist(), drawn).to(device)
-        target = padded([[BOS, *ids] for several in drawn for ids in several])[0].to(device)
-        given, words = target[:, :-1], target[:, 1:]
-        each_count_times = torch.arange(len(batch)).repeat_interleave(count)
-        decoded = self._decode(given, self.begin(batch).keep(each_count_times))
-        self.train()
-        logits = self.output(decoded.features).index_fill(-1, torch.tensor(NEVER, device=device), -torch.inf)
-        nll = F.cross_entropy(SHARPNESS * logits.flatten(0, 1), words.flatten(), reduction="none", ignore_index=PAD)
-        nll = nll.view(words.shape).sum(1)
-        return Loss((advantages * nll).sum(), nll.sum().detach(), int((words != PAD).sum()))
 
     def _decode(self, words: Tensor, state: DecoderState) -> Decoded:
         decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(words)), state)

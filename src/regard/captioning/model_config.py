@@ -8,7 +8,7 @@ from pydantic import field_validator, model_validator
 
 from regard.scores import WITHOUT_WEIGHTS
 from regard.training.settings import Settings, setting
-from regard.translation.model_config import known_score
+from regard.translation.model_config import Draws, known_score
 
 
 class CaptionModelConfig(Settings):
@@ -43,7 +43,7 @@ class CaptionModelConfig(Settings):
     doubly_stochastic: float = setting(
         0.5, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
     )
-    self_critical: int = setting(
+    self_critical: Draws = setting(
         0,
         "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D and BLEU "
         "(after Rennie et al. 2017), instead of from what people wrote; 0 = do not. For a last training that begins "
@@ -79,8 +79,6 @@ class CaptionModelConfig(Settings):
     def _fits_together(self) -> Self:
         if self.input_feeding and self.asked_by != "current":
             raise ValueError('input_feeding passes on what the current state found: it needs asked_by = "current"')
-        if self.self_critical == 1:
-            raise ValueError("self_critical = 1 leaves no other caption to compare with: draw 2 or more; 5 do well")
         if self.self_critical and self.draws:
             raise ValueError(
                 'self_critical draws words, and cannot draw cells too: use estimator = "straight_through" with hard'

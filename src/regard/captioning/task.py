@@ -14,7 +14,7 @@ from regard.captioning.backbones import Backbone, load_backbone
 from regard.captioning.batches import Captions
 from regard.captioning.config import CaptionConfig, CaptionVocabularyConfig
 from regard.captioning.corpus import CaptionCorpus, Example
-from regard.captioning.critic import NEVER, Critic
+from regard.captioning.critic import CaptionCritic
 from regard.captioning.evaluation import caption_scores
 from regard.captioning.features import Features, features_of
 from regard.captioning.model import CaptionModel, Grid, build_model
@@ -22,6 +22,7 @@ from regard.captioning.wording import plain
 from regard.decoding import Hypothesis, search
 from regard.errors import DataError, InputError
 from regard.files import write_bytes
+from regard.nn.self_critical import NEVER
 from regard.normalizers import Sampled
 from regard.training.order import Order
 from regard.training.task import Validation
@@ -95,7 +96,7 @@ class CaptionTask:
         """The model of the settings, for this backbone and vocabulary."""
         model = model_for(self.config, self.backbone, self.vocabulary, generator)
         if self.config.model.self_critical:
-            model.critic = Critic(self.examples.by_picture)
+            model.critic = CaptionCritic(self.examples.by_picture, self.config.model.self_critical)
         return model
 
     def validate(self, model: CaptionModel, device: torch.device) -> Validation:

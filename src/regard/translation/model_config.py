@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from regard.errors import did_you_mean
 from regard.scores import WITH_WEIGHTS, WITHOUT_WEIGHTS
@@ -20,6 +20,23 @@ TIE = (
     "all = source and target embedding too (needs a shared vocabulary)."
 )
 
+SELF_CRITICAL = (
+    "Learn from this many translations drawn for each sentence, by which of them share more with the reference (GLEU), "
+    "instead of from the reference itself; 0 = do not. For a last training that begins with another."
+)
+
+R_DROP = (
+    "Read each sentence twice in training, with different dropout, and make the two agree, with this weight (R-Drop, "
+    "Liang et al. 2021: 5 for translation); 0 = read once. For corpora so small that the model learns them by heart."
+)
+
+
+def several_draws(count: int) -> int:
+    """``count``, if drawn texts can be compared with each other or none are drawn; else a ValueError."""
+    if count == 1:
+        raise ValueError("self_critical = 1 leaves no other text to compare with: draw 2 or more; 5 do well")
+    return count
+
 
 def known_score(what: str, name: str, *also: str) -> str:
     """``name``, if it is a score's or one of ``also``; else a ValueError that says what there is."""
@@ -32,6 +49,9 @@ def known_score(what: str, name: str, *also: str) -> str:
     if name not in names:
         raise ValueError(f"no {what} is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
     return name
+
+
+Draws = Annotated[int, AfterValidator(several_draws)]
 
 
 class RNNConfig(Settings):
@@ -70,6 +90,8 @@ class RNNConfig(Settings):
     dropout_annotations: float = setting(0.0, "Dropout on what the encoder hands over.", ge=0, lt=1)
     dropout_output: float = setting(0.2, "Dropout on what the output layer reads.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
+    r_drop: float = setting(0.0, R_DROP, ge=0)
+    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
 
     @property
     def annotation_size(self) -> int:
@@ -142,6 +164,8 @@ class TransformerConfig(Settings):
     dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
     dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
+    r_drop: float = setting(0.0, R_DROP, ge=0)
+    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
 
     @property
     def places(self) -> tuple[int | None, int | None]:

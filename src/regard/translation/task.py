@@ -16,6 +16,7 @@ from regard.training.task import Validation
 from regard.translation.batches import Pairs
 from regard.translation.config import TranslationConfig
 from regard.translation.corpus import Corpus, Pair
+from regard.translation.critic import TranslationCritic
 from regard.translation.encoded import SIDES, EncodedCorpus, encode_corpus
 from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
@@ -94,7 +95,10 @@ class TranslationTask:
         """The model of the settings, for these vocabularies."""
         source, target = map(len, self.vocabularies)
         shared = self.config.vocabulary.shared
-        return build_model(self.config.model, source, target, shared=shared, generator=generator)
+        model = build_model(self.config.model, source, target, shared=shared, generator=generator)
+        if self.config.model.self_critical:
+            model.critic = TranslationCritic(self.vocabularies.target, self.config.model.self_critical)
+        return model
 
     def validate(self, model: TranslationModel, device: torch.device) -> Validation:
         """Loss in nats a piece, and BLEU (13a, cased) of the translations of the validation corpus."""

@@ -1,0 +1,46 @@
+"""What a translator learns from when it draws translations: how many runs of words it shares with the reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+from regard.translation.batches import Batch
+from regard.translation.vocabulary import Vocabulary
+
+LONGEST_RUN = 4  # words
+
+
+class TranslationCritic:
+    """Scores drawn translations by GLEU (Wu et al. 2016, sec. 4.2), which is to one sentence what BLEU is to many."""
+
+    def __init__(self, vocabulary: Vocabulary, count: int) -> None:
+        self.vocabulary, self.count = vocabulary, count
+        self._split: Callable[[str], str] = Tokenizer13a()  # type: ignore[no-untyped-call]
+
+    def scores(self, batch: Batch, drawn: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
+        references = batch.target.tolist()
+        return [
+            [gleu(self._words(ids), known) for ids in several]
+            for several, known in zip(drawn, map(self._words, references), strict=True)
+        ]
+
+    def _words(self, ids: Sequence[int]) -> list[str]:
+        return self._split(self.vocabulary.decode(ids)).split()
+
+
+def gleu(words: Sequence[str], reference: Sequence[str]) -> float:
+    """The share of the runs of 1 to 4 words that both have, of those that the one with more of them has.
+
+    >>> gleu("a man sleeps".split(), "a man eats".split())
+    0.5
+    """
+    ours, theirs = _runs(words), _runs(reference)
+    return (ours & theirs).total() / max(ours.total(), theirs.total(), 1)
+
+
+def _runs(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    lengths = range(1, LONGEST_RUN + 1)
+    return Counter(tuple(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1))

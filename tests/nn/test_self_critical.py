@@ -1,0 +1,42 @@
+"""Texts drawn from a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from regard.decoding import Stepped
+from regard.marks import BOS, EOS, PAD, UNK
+from regard.nn.self_critical import SHARPNESS, draw
+
+HEADS, TAILS = 4, 5
+
+
+@dataclass
+class Coins:
+    """Says the same of every next word: heads three times as often as tails, the end as often as tails."""
+
+    def step(self, words, state):
+        logits = torch.full((*words.shape, 9), -torch.inf)
+        logits[..., [PAD, BOS, UNK]] = 50.0
+        logits[..., [HEADS, TAILS, EOS]] = torch.tensor([3.0, 1.0, 1.0]).log()
+        return Stepped(logits, None, state)
+
+    def reorder(self, hypotheses):
+        assert hypotheses.shape == (2, 400)
+        return self
+
+
+def test_words_are_drawn_as_often_as_the_sharpened_model_says():
+    torch.manual_seed(0)
+    drawn = draw(Coins(), Coins(), 2, 400, longest=6)
+    texts = [text for several in drawn for text in several]
+    words = [word for text in texts for word in text]
+    assert [len(several) for several in drawn] == [400, 400]
+    assert {HEADS, TAILS, EOS} == set(words)
+    share = 3**SHARPNESS / (3**SHARPNESS + 2)
+    assert words.count(HEADS) / len(words) == pytest.approx(share, abs=0.05)
+    assert all(EOS not in text[:-1] for text in texts)
+    assert all(len(text) == 6 for text in texts if text[-1] != EOS)

@@ -1,0 +1,87 @@
+"""Self-critical training of translators: translations drawn, compared with the reference, and made more likely."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import regard
+from regard.errors import ConfigError
+from regard.marks import EOS
+from regard.translation.batches import padded_batch
+from regard.translation.critic import TranslationCritic, gleu
+from regard.translation.model import build_model
+from regard.translation.model_config import RNNConfig, TransformerConfig
+from tests.translation.conftest import run_file
+
+RNN = RNNConfig(embedding=12, encoder_size=12, decoder_size=12, attention_size=12)
+TRANSFORMER = TransformerConfig(layers=1, size=12, feedforward=24, heads=2, positions="learned", max_positions=12)
+
+
+def test_gleu_takes_off_for_words_too_many_and_too_few():
+    reference = ["a", "man", "in", "a", "red", "hat", "."]
+    assert gleu(reference, reference) == 1
+    assert gleu(reference[:4], reference) == pytest.approx(10 / 22)  # 4 + 3 + 2 + 1 of 7 + 6 + 5 + 4
+    assert gleu([*reference, "."], reference) == pytest.approx(22 / 26)
+    assert gleu(["a", "a"], ["a"]) == pytest.approx(1 / 3)  # each word counts once; so does the pair
+    assert gleu([], reference) == gleu([], []) == 0
+
+
+def test_the_critic_compares_words_of_text(toy):
+    target = toy.vocabularies.target
+    right, wrong = target.encode(["la maison rouge", "le chien noir"])
+    batch = padded_batch([[4], [4]], [right, right])
+    critic = TranslationCritic(target, 2)
+    first, second = critic.scores(batch, [[[*right, EOS], [*wrong, EOS]], [[*wrong, EOS], [*right, EOS]]])
+    assert first[0] == second[1] == 1
+    assert first[1] == second[0] < 1
+
+
+class Known:
+    """A critic that wants the word 5 wherever a text is; and says how often it was asked."""
+
+    count = 4
+
+    def __init__(self):
+        self.asked = 0
+
+    def scores(self, batch, drawn):
+        self.asked += 1
+        assert [len(several) for several in drawn] == [self.count] * len(batch)
+        assert all(len(text) <= 12 for several in drawn for text in several)
+        return [[float(text.count(5)) / len(text) for text in several] for several in drawn]
+
+
+@pytest.mark.parametrize("config", [RNN, TRANSFORMER])
+def test_training_makes_what_the_critic_likes_more_likely(config):
+    torch.manual_seed(0)
+    model = build_model(config, 9, 9, generator=torch.Generator().manual_seed(0))
+    model.critic = critic = Known()
+    batch = padded_batch([[4, 6], [7, 8, 4]], [[4, 4], [6, 6]])
+    fives = padded_batch([[4, 6], [7, 8, 4]], [[5, 5], [5, 5]])
+    before = model.eval().force(fives).log_probs[:, :2].sum()
+    optimizer = torch.optim.Adam(model.train().parameters(), 0.01)
+    for _ in range(25):
+        optimizer.zero_grad()
+        loss = model(batch)
+        (loss.objective / loss.tokens).backward()
+        optimizer.step()
+    assert model.training
+    assert critic.asked == 25
+    assert model.eval().force(fives).log_probs[:, :2].sum() > before + 1
+    assert model(batch).nll > 0  # a validation is by likelihood
+    assert critic.asked == 25
+
+
+def test_a_run_that_learns_from_its_own_translations(toy_run, tmp_path):
+    run = run_file(toy_run.parent, self_critical=3) | {"run": str(tmp_path / "run")}
+    run["training"] |= {"begin_with": str(toy_run), "updates": 2, "learning_rate": 1e-4}
+    assert regard.train(run).updates == 2
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_one_draw_has_nothing_to_be_compared_with(tmp_path, kind):
+    run = run_file(tmp_path)
+    run["model"] = {"kind": kind, "self_critical": 1}
+    with pytest.raises(ConfigError, match="draw 2 or more"):
+        regard.train(run)

@@ -1,6 +1,6 @@
 """python -m benchmarks.multi30k.kinds DATA FOLDER OUT: kinds of attention on the same work (after Luong 2015, table 4).
 
-Every kind trains the same RNN with a plain GRU decoder, for the same number of epochs, and is measured on
+Every kind trains the same RNN with a plain GRU decoder, for the same number of updates, and is measured on
 ``val``. A kind that was trained already is not trained again: an interrupted comparison is gone on with.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 from pathlib import Path
 
 import regard
@@ -30,7 +31,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def run_file(folder: Path, run: Path, kind: dict[str, str], epochs: int) -> dict[str, object]:
+def run_file(folder: Path, run: Path, kind: dict[str, str], updates: int) -> dict[str, object]:
     def corpus(split: str) -> list[dict[str, str]]:
         return [{"source": str(folder / f"{split}.en"), "target": str(folder / f"{split}.de")}]
 
@@ -41,19 +42,24 @@ def run_file(folder: Path, run: Path, kind: dict[str, str], epochs: int) -> dict
         "vocabulary": {"size": 10000},
         "model": SIZES | kind,
         "training": {
-            "epochs": epochs,
+            "epochs": 0,
+            "updates": updates,
             "batch_tokens": 1400,
-            "schedule": "inverse_sqrt",
-            "warmup": 400,
-            "validate_every": 450,
+            "learning_rate": 0.002,
+            "schedule": "cosine",
+            "warmup": 200,
+            "validate_every": updates // 3,
             "patience": 0,
         },
     }
 
 
-def seconds_per_epoch(run: Path, epochs: int) -> float:
+def seconds_per_epoch(run: Path) -> float:
+    """By the median update, so that a pause does not count."""
     lines = (json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
-    return float(sum(line["seconds"] for line in lines if line["kind"] == "update")) / epochs
+    updates = [line for line in lines if line["kind"] == "update"]
+    of_first = sum(line["tokens"] for line in updates if line["epoch"] == 1)
+    return float(of_first * statistics.median(line["seconds"] / line["tokens"] for line in updates))
 
 
 def main() -> None:
@@ -61,16 +67,16 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--updates", type=int, default=1500)
     given = parser.parse_args()
     print("| kind | BLEU, legacy | BLEU, 13a | seconds an epoch |\n|---|---|---|---|")
     for name, kind in KINDS.items():
         run = given.out / name.replace(" ", "-").replace("(", "").replace(")", "")
         if not (run / "done").exists():
-            regard.train(run_file(given.folder, run, kind, given.epochs), resume=(run / "run.json").exists())
+            regard.train(run_file(given.folder, run, kind, given.updates), resume=(run / "run.json").exists())
             (run / "done").touch()
         found = evaluate(run, given.data, given.folder, "de", split="val")
-        seconds = seconds_per_epoch(run, given.epochs)
+        seconds = seconds_per_epoch(run)
         print(f"| {name} | {found['legacy']:.1f} | {found['sacrebleu']:.1f} | {seconds:.0f} |", flush=True)
 
 

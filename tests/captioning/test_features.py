@@ -249,7 +249,7 @@ def test_of_a_trainable_backbone_the_inputs_are_kept(tmp_path):
     prepared = torch.stack([cnn.prepare(open_photo(path)) for path in paths])
     assert features[1].shape == (3, 64, 64)
     torch.testing.assert_close(features.rows([0, 1, 2]), prepared, rtol=0, atol=2**-11)
-    assert cnn.grid(features.rows([0, 1])).shape == (2, 8, 8, 64)
+    assert cnn.grid(features.rows([0, 1])).shape == (2, 4, 4, 96)
 
 
 def test_half_precision_holds_what_efficientnet_gives(tmp_path):

@@ -67,6 +67,19 @@ def test_the_middle_has_the_colour():
             assert min(apart, key=apart.get) == thing.color
 
 
+def test_triangles_point_every_way():
+    """The middle of what is coloured lies on the side of the base."""
+    ways = set()
+    for scene in SCENES:
+        if [thing.shape for thing in scene.things] == ["triangle"]:
+            picture = scene.picture.astype(float)
+            rows, columns = np.nonzero(picture.max(-1) - picture.min(-1) > 60)
+            x, y = middle(scene.things[0])
+            across, down = columns.mean() + 0.5 - x * SIDE, rows.mean() + 0.5 - y * SIDE
+            ways.add((round(across / 5), round(down / 5)))
+    assert ways == {(1, 0), (-1, 0), (0, 1), (0, -1)}
+
+
 def test_scenes_follow_from_the_seed(tmp_path):
     few, more, other = (write_scenes(tmp_path / str(n), n, seed) for n, seed in ((3, 1), (5, 1), (4, 2)))
     assert few.read_text().splitlines() == more.read_text().splitlines()[:3]

@@ -29,7 +29,7 @@ COLOURS = {
 }
 SHAPES = ("circle", "square", "triangle", "cross")
 SIDE = 64  # pixels
-_RADII = (8.0, 13.0)  # half a shape's width, in pixels
+_RADII = (12.0, 15.0)  # half a shape's width, in pixels
 _FINE = 4  # points a pixel each way, whose mean smooths the edges
 _LONE = 0.2  # share of scenes with one shape
 _OPPOSITE = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
@@ -185,6 +185,8 @@ def _draw(picture: NDArray[np.float64], kind: tuple[str, str], place: _Place, ge
     color, shape = kind
     points = (np.arange(SIDE * _FINE) + 0.5) / _FINE
     across, down = (points - place.x) / place.radius, (points[:, None] - place.y) / place.radius
+    for _ in range(generator.integers(4)):  # quarter turns: no side of a thing tells its shape more than the others
+        across, down = down, -across
     inside = _inside(shape, across, down)
     cover = inside.reshape(SIDE, _FINE, SIDE, _FINE).mean((1, 3))[..., None]
     paint = np.array(COLOURS[color]) * generator.uniform(0.85, 1.1)

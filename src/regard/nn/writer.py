@@ -13,7 +13,6 @@ from regard.errors import InputError
 from regard.marks import PAD
 from regard.nn.loss import Loss
 from regard.nn.output import Output
-from regard.nn.r_drop import agreeing_cross_entropy
 from regard.nn.self_critical import Critic, self_critical_loss
 
 M = TypeVar("M", bound=nn.Module)
@@ -39,8 +38,6 @@ class Writer(nn.Module):
     """how many words it can write, the end included; None where there is no limit"""
     critic: Critic | None = None
     """with one, training is self-critical"""
-    r_drop: float = 0.0
-    """how much two passes of training, with different dropout, must agree"""
 
     def begin(self, batch: Any) -> Any:
         """Take in what is written about; the state before the first word."""
@@ -58,16 +55,8 @@ class Writer(nn.Module):
         """The loss of a batch, summed over the words of its texts."""
         if self.critic is not None and self.training:
             return self_critical_loss(self, batch, self.critic)
-        given, words = batch.target[:, :-1], batch.target[:, 1:]
-        features, _ = self.teach(given, self.begin(batch))
-        if not (self.r_drop and self.training):
-            return self.loss(features, words, label_smoothing=label_smoothing)
-        again, _ = self.teach(given, self.begin(batch))
-        (features, right), (again, _) = _without_padding(features, words), _without_padding(again, words)
-        objective, nll = agreeing_cross_entropy(
-            self.output, features, again, right, weight=self.r_drop, label_smoothing=label_smoothing
-        )
-        return Loss(objective, nll, len(right))
+        features, _ = self.teach(batch.target[:, :-1], self.begin(batch))
+        return self.loss(features, batch.target[:, 1:], label_smoothing=label_smoothing)
 
     def loss(self, features: Tensor, words: Tensor, *, label_smoothing: float = 0.0) -> Loss:
         """Features (b, q, f) of the words (b, q): the loss of the words, padding left out."""

@@ -43,7 +43,6 @@ class RNNModel(TranslationModel):
 
     def __init__(self, config: RNNConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        self.r_drop = config.r_drop
         self.source_embedding, self.target_embedding, self.output = _vocabulary_layers(
             config.embedding, source_size, target_size, config.tie
         )
@@ -96,7 +95,6 @@ class TransformerModel(TranslationModel):
 
     def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        self.r_drop = config.r_drop
         self.source_embedding, self.target_embedding, self.output = _vocabulary_layers(
             config.size, source_size, target_size, config.tie
         )

@@ -25,11 +25,6 @@ SELF_CRITICAL = (
     "instead of from the reference itself; 0 = do not. For a last training that begins with another."
 )
 
-R_DROP = (
-    "Read each sentence twice in training, with different dropout, and make the two agree, with this weight (R-Drop, "
-    "Liang et al. 2021: 5 for translation); 0 = read once. For corpora so small that the model learns them by heart."
-)
-
 
 def several_draws(count: int) -> int:
     """``count``, if drawn texts can be compared with each other or none are drawn; else a ValueError."""
@@ -90,7 +85,6 @@ class RNNConfig(Settings):
     dropout_annotations: float = setting(0.0, "Dropout on what the encoder hands over.", ge=0, lt=1)
     dropout_output: float = setting(0.2, "Dropout on what the output layer reads.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
-    r_drop: float = setting(0.0, R_DROP, ge=0)
     self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
 
     @property
@@ -164,7 +158,6 @@ class TransformerConfig(Settings):
     dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
     dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
-    r_drop: float = setting(0.0, R_DROP, ge=0)
     self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
 
     @property

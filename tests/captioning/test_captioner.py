@@ -40,7 +40,7 @@ def test_one_photograph_or_several(soft, photo, scenes):
     assert isinstance(one, Caption)
     assert one.text == " ".join(one.words)
     assert one.image == photo
-    assert one.weights.shape == (len(one.words), 8, 8)
+    assert one.weights.shape == (len(one.words), 4, 4)
     np.testing.assert_allclose(one.weights.sum((1, 2)), 1, rtol=1e-5)
     others = soft.caption([photo, str(scenes / "dev/images/000001.png")], beam=3)
     assert others[0].image == photo
@@ -134,7 +134,7 @@ def test_json_line_plot_and_words_from_the_command(soft_run, photo, tmp_path):
     found = json.loads(command("caption", photo, "--model", str(soft_run), "--json", "--plot", str(plot), "--alpha=1"))
     assert list(found) == ["image", "caption", "words", "weights", "score"]
     assert found["image"] == photo
-    assert np.shape(found["weights"]) == (len(found["words"]), 8, 8)
+    assert np.shape(found["weights"]) == (len(found["words"]), 4, 4)
     assert plot.exists()
 
 
@@ -167,7 +167,7 @@ def test_evaluate_two_captioners(soft_run, hard_run, scenes, tmp_path, capsys):
         "entropy",
         "moves",
     } <= soft.keys()
-    assert hard["entropy"] == 0 < soft["entropy"] <= np.log(64)
+    assert hard["entropy"] == 0 < soft["entropy"] <= np.log(16)
     verb(str(soft_run), data, beam=1, output=output)
     assert "moves" in capsys.readouterr().out
     assert len(output.read_text().splitlines()) == 10

@@ -55,12 +55,15 @@ def test_training_makes_the_better_of_the_drawn_captions_more_likely(monkeypatch
     assert rise[3] > rise[2] + 1
 
 
-def test_hard_attention_is_criticized_with_the_straight_through_estimator(scenes, hard_run, tmp_path):
+def test_hard_attention_is_criticized_with_the_straight_through_estimator(scenes, hard_run, tmp_path, monkeypatch):
+    asked, scores = [], CaptionCritic.scores
+    monkeypatch.setattr(CaptionCritic, "scores", lambda *args: asked.append(args[0].count) or scores(*args))
     hard = {"model__attention": "hard", "model__estimator": "straight_through"}
     run = run_file(
         scenes, tmp_path, **hard, model__self_critical=3, training__begin_with=str(hard_run), training__updates=3
     )
     assert regard.train(run).updates == 3
+    assert asked == [3, 3, 3]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_what_did_not_come_with_the_package_is_left_out_with_a_word(tmp_path, mo
 def test_captioners_are_shown_soft_and_hard(tmp_path, monkeypatch):
     write_scenes(tmp_path / "scenes", 12, seed=0)
     for attention in ("soft", "hard"):
-        small = dict.fromkeys(["annotation_size", "attention_size", "embedding", "decoder_size"], 8)
+        small = dict.fromkeys(["annotation_size", "attention_size", "embedding", "decoder_size"], 16)
         regard.train(
             {
                 "task": "caption",
@@ -84,7 +84,7 @@ def test_captioners_are_shown_soft_and_hard(tmp_path, monkeypatch):
                 },
                 "vocabulary": {"size": 40},
                 "model": {"attention": attention, **small},
-                "training": {"updates": 40, "epochs": 0, "validate_every": 40, "threads": 1, "learning_rate": 0.03},
+                "training": {"updates": 60, "epochs": 0, "validate_every": 60, "threads": 1, "learning_rate": 0.02},
             }
         )
     monkeypatch.setattr(pretrained, "HOME", tmp_path / "home")

@@ -9,7 +9,7 @@ import torch
 
 from regard.decoding import Stepped
 from regard.marks import BOS, EOS, PAD, UNK
-from regard.nn.self_critical import SHARPNESS, draw
+from regard.nn.self_critical import SHARPNESS, advantages, draw
 
 HEADS, TAILS = 4, 5
 
@@ -27,6 +27,14 @@ class Coins:
     def reorder(self, hypotheses):
         assert hypotheses.shape == (2, 400)
         return self
+
+
+def test_advantages_by_hand():
+    """From the mean, 1/2 and -1/2; the root of the mean square over all four texts is 1/sqrt(8)."""
+    root = 2**0.5
+    assert advantages([[0.0, 1.0], [0.5, 0.5]]).flatten().tolist() == pytest.approx([-root, root, 0, 0])
+    assert advantages([[3.0, 0.0, 0.0]])[0].tolist() == pytest.approx([root, -root / 2, -root / 2])
+    assert advantages([[1.0, 1.0]]).tolist() == [[0, 0]]
 
 
 def test_words_are_drawn_as_often_as_the_sharpened_model_says():

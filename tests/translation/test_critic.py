@@ -15,7 +15,7 @@ from regard.translation.model_config import RNNConfig, TransformerConfig
 from tests.translation.conftest import run_file
 
 RNN = RNNConfig(embedding=12, encoder_size=12, decoder_size=12, attention_size=12)
-TRANSFORMER = TransformerConfig(layers=1, size=12, feedforward=24, heads=2, positions="learned", max_positions=12)
+TRANSFORMER = TransformerConfig(layers=1, size=12, feedforward=24, heads=2, positions="learned", max_positions=8)
 
 
 def test_gleu_takes_off_for_words_too_many_and_too_few():
@@ -42,13 +42,13 @@ class Known:
 
     count = 4
 
-    def __init__(self):
-        self.asked = 0
+    def __init__(self, longest):
+        self.asked, self.longest = 0, longest
 
     def scores(self, batch, drawn):
         self.asked += 1
         assert [len(several) for several in drawn] == [self.count] * len(batch)
-        assert all(len(text) <= 12 for several in drawn for text in several)
+        assert all(len(text) <= self.longest for several in drawn for text in several)
         return [[float(text.count(5)) / len(text) for text in several] for several in drawn]
 
 
@@ -56,7 +56,7 @@ class Known:
 def test_training_makes_what_the_critic_likes_more_likely(config):
     torch.manual_seed(0)
     model = build_model(config, 9, 9, generator=torch.Generator().manual_seed(0))
-    model.critic = critic = Known()
+    model.critic = critic = Known(model.longest or 12)
     batch = padded_batch([[4, 6], [7, 8, 4]], [[4, 4], [6, 6]])
     fives = padded_batch([[4, 6], [7, 8, 4]], [[5, 5], [5, 5]])
     before = model.eval().force(fives).log_probs[:, :2].sum()
@@ -73,10 +73,13 @@ def test_training_makes_what_the_critic_likes_more_likely(config):
     assert critic.asked == 25
 
 
-def test_a_run_that_learns_from_its_own_translations(toy_run, tmp_path):
+def test_a_run_that_learns_from_its_own_translations(toy_run, tmp_path, monkeypatch):
+    asked, scores = [], TranslationCritic.scores
+    monkeypatch.setattr(TranslationCritic, "scores", lambda *args: asked.append(args[0].count) or scores(*args))
     run = run_file(toy_run.parent, self_critical=3) | {"run": str(tmp_path / "run")}
     run["training"] |= {"begin_with": str(toy_run), "updates": 2, "learning_rate": 1e-4}
     assert regard.train(run).updates == 2
+    assert asked == [3, 3]
 
 
 @pytest.mark.parametrize("kind", ["rnn", "transformer"])

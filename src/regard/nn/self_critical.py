@@ -1,7 +1,7 @@
 """Learning from one's own texts: some are drawn, and those that score better than the others made more likely.
 
 Rennie et al. 2017 call it self-critical training. They compare with the greedy text; here each draw is compared with
-the mean of the other draws for the same input, which need to be scored anyway.
+the mean of all draws for the same input, which need to be scored anyway.
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ class Critic(Protocol):
 def self_critical_loss(model: Writer, batch: Any, critic: Critic) -> Loss:
     """The loss whose gradient makes drawn texts more likely by how much better than others they are."""
     device = batch.target.device
-    training = model.training
-    model.eval()  # what is learned from must be as likely as when it was drawn: no dropout
     longest = batch.target.shape[1] + MORE_WORDS
     longest = min(longest, model.longest or longest)
-    drawn = draw(model, model.begin(batch), len(batch), critic.count, longest)
-    target = pad_sequence([torch.tensor([BOS, *ids]) for several in drawn for ids in several], batch_first=True)
-    given, words = target.to(device)[:, :-1], target.to(device)[:, 1:]
-    each_count_times = torch.arange(len(batch)).repeat_interleave(critic.count)
-    features, _ = model.teach(given, model.begin(batch).keep(each_count_times))
-    model.train(training)
+    model.eval()  # what is learned from must be as likely as when it was drawn: no dropout
+    try:
+        state = model.begin(batch)
+        drawn = draw(model, state, len(batch), critic.count, longest)
+        target = pad_sequence([torch.tensor([BOS, *ids]) for several in drawn for ids in several], batch_first=True)
+        given, words = target.to(device)[:, :-1], target.to(device)[:, 1:]
+        each_count_times = torch.arange(len(batch)).repeat_interleave(critic.count)
+        features, _ = model.teach(given, state.keep(each_count_times))
+    finally:
+        model.train()
     logits = model.output(features).index_fill(-1, torch.tensor(NEVER, device=device), -torch.inf)
     nll = F.cross_entropy(SHARPNESS * logits.flatten(0, 1), words.flatten(), reduction="none", ignore_index=PAD)
     nll = nll.view(words.shape).sum(1)
@@ -61,13 +63,12 @@ def self_critical_loss(model: Writer, batch: Any, critic: Critic) -> Loss:
 
 
 def advantages(scores: Sequence[Sequence[float]]) -> Tensor:
-    """By how much each text's score beats the mean of the others of its input; (b, count).
+    """By how much each text's score beats the mean of its input; (b, count).
 
     Scaled by what all of them spread, so that the step does not depend on how good the model already is.
     """
     found = torch.tensor(scores)
-    count = found.shape[1]
-    better = (found - found.mean(1, keepdim=True)) * (count / (count - 1))
+    better = found - found.mean(1, keepdim=True)
     return better / better.square().mean().sqrt().clamp(min=1e-3)
 
 

@@ -14,7 +14,7 @@ LONGEST_RUN = 4  # words
 
 
 class TranslationCritic:
-    """Scores drawn translations by GLEU (Wu et al. 2016, sec. 4.2), which is to one sentence what BLEU is to many."""
+    """Scores drawn translations by GLEU (Wu et al. 2016, sec. 5), which is to one sentence what BLEU is to many."""
 
     def __init__(self, vocabulary: Vocabulary, count: int) -> None:
         self.vocabulary, self.count = vocabulary, count

@@ -22,7 +22,8 @@ TIE = (
 
 SELF_CRITICAL = (
     "Learn from this many translations drawn for each sentence, by which of them share more with the reference (GLEU), "
-    "instead of from the reference itself; 0 = do not. For a last training that begins with another."
+    "instead of from the reference itself, without dropout and label smoothing; 0 = do not. For a last training that "
+    "begins with another."
 )
 
 

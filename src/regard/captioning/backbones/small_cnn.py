@@ -19,7 +19,7 @@ class SmallCNN(nn.Module):
 
     Two thirds of its ``dim`` features come from four convolutions of stride 2, which see 46 pixels each way: a thing,
     and little else. One third comes from two convolutions over the mean colour of whole cells, two of them on every
-    side: enough for "left of a red" thing, too little for its shape. So shapes can only be told by looking at them.
+    side: enough for "left of a red" thing, too little for its shape. So a shape is best told from the cells on it.
 
     Kernels of 4 with stride 2, and of 3 with stride 1, stay in the middle of what they stand for (those of 3 with
     stride 2 drift by half a pixel a layer). To each cell are added the sines and cosines of its row and of its column

@@ -57,6 +57,21 @@ def test_every_caption_is_an_example_with_its_own_picture(scenes, tmp_path):
     assert task.examples.sizes([0])[0, 0] == len(rows[0]["captions"][0].split()) + 1
 
 
+def test_mirror_images_are_learned_from_and_not_tested_on(scenes, tmp_path):
+    tasks = []
+    for mirror in (False, True):
+        tasks.append(CaptionTask(load_config(run_file(scenes, tmp_path / "run", data__mirror=mirror))))
+        tasks[-1].prepare(tmp_path, begun=False, threads=1, report=lambda _: None)
+    plain, mirrored = tasks
+    count = len(plain.examples)
+    assert len(mirrored.examples) == 2 * count
+    one, other = mirrored.examples.batch([3]), mirrored.examples.batch([count + 3])
+    assert torch.equal(one.target, other.target)
+    assert torch.equal(one.pictures.flip(3), other.pictures)
+    assert torch.equal(one.pictures, plain.examples.batch([3]).pictures)
+    assert len(mirrored.held_out.captions) == len(plain.held_out.captions)
+
+
 def test_captions_are_plain_words(tmp_path, scenes):
     folder = tmp_path / "scenes"
     folder.mkdir()

@@ -106,6 +106,24 @@ def test_another_backbone_has_features_of_its_own(tmp_path):
 
 
 @pytest.mark.usefixtures("small_parts")
+def test_a_mirror_has_features_of_its_own(tmp_path):
+    paths = photos(tmp_path, 5)
+    (tmp_path / "text.png").write_text("no picture")
+    every = [*paths, tmp_path / "text.png"]
+    plain = features_of(every, Means(), tmp_path / "cache", on_bad="skip")
+    mirrored = features_of(every, Means(), tmp_path / "cache", on_bad="skip", mirrored=True)
+    from_behind = [open_photo(path).transpose(Image.Transpose.FLIP_LEFT_RIGHT) for path in paths]
+    cells = Means().grid(torch.stack([Means().prepare(photo) for photo in from_behind])).flatten(1, 2)
+    torch.testing.assert_close(mirrored.rows(range(5)), cells, rtol=1e-3, atol=0)
+
+    both = plain + mirrored
+    assert both.good.tolist() == 2 * [True, True, True, True, True, False]
+    torch.testing.assert_close(both.rows([1, 7]), torch.stack([plain[1], mirrored[1]]), rtol=0, atol=0)
+    with pytest.raises(InputError, match=r"photograph 11 has no features: .*text\.png"):
+        both.rows([11])
+
+
+@pytest.mark.usefixtures("small_parts")
 def test_interrupted_it_goes_on_where_it_stopped(tmp_path):
     paths = photos(tmp_path, 11)
     with pytest.raises(KeyboardInterrupt):

@@ -34,6 +34,10 @@ class CaptionDataConfig(Settings):
     on_bad: Literal["refuse", "skip"] = setting(
         "refuse", "A photograph or line that cannot be read: refuse = stop and name it, skip = leave it out and say so."
     )
+    mirror: bool = setting(
+        False,
+        "Learn from the photographs' mirror images too, with the same captions; not where these tell left from right.",
+    )
     max_words: int = setting(40, "Leave out captions of more words than this; 0 = no limit.", ge=0)
     cache: str = setting(
         "", "Directory of the photographs' features, which runs may share; empty = `cache` in the run.", may_change=True

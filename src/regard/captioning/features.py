@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import ImageOps
 from torch import Tensor
 
 from regard.captioning.backbones import Backbone
@@ -79,6 +80,16 @@ class Features:
         """Of one photograph, in float32."""
         return self.rows([number])[0]
 
+    def __add__(self, others: Features) -> Features:
+        """These photographs, and the others after them."""
+        places = np.where(others._places < 0, -1, others._places + np.array([len(self._parts), 0]))
+        return Features(
+            [*self._parts, *others._parts],
+            np.concatenate([self._places, places]),
+            {**self.reasons, **{len(self) + number: reason for number, reason in others.reasons.items()}},
+            [*self._digests, *others._digests],
+        )
+
     def rows(self, numbers: Sequence[int] | NDArray[np.int64] | Tensor) -> Tensor:
         """Of several photographs, (b, rows * columns, dim), in float32."""
         found = []
@@ -97,19 +108,22 @@ def features_of(
     *,
     report: Report = lambda _: None,
     on_bad: OnBad = "refuse",
+    mirrored: bool = False,
 ) -> Features:
     """The photographs' features from the cache, computed first where they are not there.
 
     A photograph that cannot be read ends it (``on_bad="refuse"``), or is reported and left out (``"skip"``).
+    ``mirrored``: the features of what a mirror shows of them.
     """
-    key = hashlib.blake2b(f"{_FORMAT} {backbone.identity}".encode(), digest_size=8).hexdigest()
-    store = _Store(Path(cache_dir) / f"features-{key}", backbone.identity)
+    identity = f"{backbone.identity}, mirrored" if mirrored else backbone.identity
+    key = hashlib.blake2b(f"{_FORMAT} {identity}".encode(), digest_size=8).hexdigest()
+    store = _Store(Path(cache_dir) / f"features-{key}", identity)
     progress = _Progress(len(paths), report)
     digests: list[bytes] = []
     reasons: dict[int, str] = {}
     waiting: dict[bytes, Tensor] = {}
     try:
-        for number, photo in enumerate(_photographs(paths, backbone, store)):
+        for number, photo in enumerate(_photographs(paths, backbone, store, mirrored)):
             digests.append(photo.digest)
             if photo.reason:
                 if on_bad != "skip":
@@ -135,13 +149,15 @@ class _Photo(NamedTuple):
     reason: str = ""
 
 
-def _photographs(paths: Sequence[str | os.PathLike[str]], backbone: Backbone, store: _Store) -> Iterator[_Photo]:
+def _photographs(
+    paths: Sequence[str | os.PathLike[str]], backbone: Backbone, store: _Store, mirrored: bool
+) -> Iterator[_Photo]:
     """The photographs in order, read and decoded by threads while the network computes."""
     pool = ThreadPoolExecutor(_READERS)
     ahead: deque[Future[_Photo]] = deque()
     try:
         for path in paths:
-            ahead.append(pool.submit(_read, path, backbone, store))
+            ahead.append(pool.submit(_read, path, backbone, store, mirrored))
             if len(ahead) > _AHEAD:
                 yield ahead.popleft().result()
         while ahead:
@@ -150,14 +166,15 @@ def _photographs(paths: Sequence[str | os.PathLike[str]], backbone: Backbone, st
         pool.shutdown(cancel_futures=True)
 
 
-def _read(path: str | os.PathLike[str], backbone: Backbone, store: _Store) -> _Photo:
+def _read(path: str | os.PathLike[str], backbone: Backbone, store: _Store, mirrored: bool) -> _Photo:
     digest = b""
     try:
         raw = read_photo(path)
         digest = hashlib.blake2b(raw, digest_size=_DIGEST).digest()
         if digest in store.places:
             return _Photo(digest, None)
-        return _Photo(digest, backbone.prepare(open_photo(raw, name=os.fspath(path))))
+        photo = open_photo(raw, name=os.fspath(path))
+        return _Photo(digest, backbone.prepare(ImageOps.mirror(photo) if mirrored else photo))
     except DataError as error:
         return _Photo(digest, None, str(error))
 

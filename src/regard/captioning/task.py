@@ -68,14 +68,22 @@ class CaptionTask:
             captions = (caption for example in train for caption in example.captions)
             self.vocabulary = Vocabulary.learn(wording(captions, self.config.vocabulary), self.config.vocabulary)
 
-        def described(key: str, examples: list[Example], max_words: int) -> Described:
+        def seen(examples: list[Example], *, mirrored: bool = False) -> Features:
             paths = [example.image for example in examples]
-            features = features_of(paths, self.backbone, cache, report=report, on_bad=data.on_bad)
-            self._photographs[key] = features.fingerprint()
+            return features_of(paths, self.backbone, cache, report=report, on_bad=data.on_bad, mirrored=mirrored)
+
+        def described(examples: list[Example], features: Features, max_words: int) -> Described:
             return describe(examples, features, self.vocabulary, self.config.vocabulary, max_words)
 
-        self.examples = described("data.train", train, data.max_words).captions
-        self.held_out = described("data.validation", held_out, 0)  # a test leaves nothing out
+        of_train, of_held_out = seen(train), seen(held_out)
+        self._photographs = {
+            "data.train": of_train.fingerprint(),
+            "data.validation": of_held_out.fingerprint(),
+        }
+        if data.mirror:
+            train, of_train = [*train, *train], of_train + seen(train, mirrored=True)
+        self.examples = described(train, of_train, data.max_words).captions
+        self.held_out = described(held_out, of_held_out, 0)  # a test leaves nothing out
 
     def fingerprints(self) -> dict[str, str]:
         """Digests of the corpora, the photographs, the vocabulary and the backbone."""

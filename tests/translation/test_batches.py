@@ -15,7 +15,7 @@ from regard.translation import encoded as encoded_module
 from regard.translation.batches import Pairs
 from regard.translation.config import CorpusConfig, DataConfig, VocabularyConfig
 from regard.translation.corpus import Corpus
-from regard.translation.encoded import Cut, encode_corpus
+from regard.translation.encoded import encode_corpus
 from regard.translation.vocabularies import Vocabularies
 from regard.translation.vocabulary import Vocabulary
 
@@ -54,19 +54,6 @@ def test_a_batch_holds_the_sentences_with_their_marks(corpus, tmp_path):
     assert pairs.sizes(rows).tolist() == [[len(s) + 1, len(t) + 1] for s, t in zip(sources, targets, strict=True)]
     assert len(pairs) == 10
     assert len(batch) == 3
-
-
-def test_each_cut_of_a_corpus_is_its_own(corpus, tmp_path):
-    def sources(cut, cache="cache"):
-        encoded = encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / cache, cut=cut)
-        flat, lengths = encoded.ids(0, np.arange(5))
-        return np.split(flat, np.cumsum(lengths)[:-1])
-
-    cuts = [sources(Cut(0.5, number)) for number in range(3)]
-    for texts in cuts:
-        assert [VOCABULARIES.source.decode(ids) for ids in texts] == SOURCE
-    assert len({tuple(np.concatenate(texts)) for texts in [*cuts, sources(None)]}) == 4
-    assert all(map(np.array_equal, cuts[1], sources(Cut(0.5, 1), "elsewhere")))
 
 
 def test_the_cache_is_used_again(corpus, tmp_path, monkeypatch):

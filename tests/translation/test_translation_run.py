@@ -282,26 +282,3 @@ def test_a_table_without_kind_is_an_rnn_and_wrong_names_are_told(corpora, tmp_pa
         config(corpora, tmp_path, model__kind="transformr")
     with pytest.raises(ConfigError, match=r"no setting model\.heads; choose from kind, cell"):
         config(corpora, tmp_path, model__heads=2)
-
-
-def test_an_epoch_takes_a_cut_of_each_text(corpora, tmp_path):
-    whole, cut = (
-        TranslationTask(config(corpora, tmp_path, vocabulary__dropout=dropout, vocabulary__cuts=4))
-        for dropout in (0.0, 0.2)
-    )
-    for task in (whole, cut):
-        task.prepare(tmp_path, begun=False, threads=1, report=lambda _: None)
-    assert cut.vocabularies.source.fingerprint() == whole.vocabularies.source.fingerprint()
-    assert [(s.count, s.weight) for s in cut.examples.sections] == 4 * [(120, 0.25), (40, 0.375)]
-    assert len(cut.held_out) == len(whole.held_out)
-
-    def pieces(pairs):
-        return int(pairs.sizes(np.arange(20)).sum())
-
-    assert pieces(cut.held_out) == pieces(whole.held_out)
-    assert pieces(cut.examples) > pieces(whole.examples)
-
-
-def test_words_cannot_be_cut(corpora, tmp_path):
-    with pytest.raises(ConfigError, match='dropout cuts words into smaller pieces; it needs kind = "bpe"'):
-        config(corpora, tmp_path, vocabulary__dropout=0.1, vocabulary__kind="word")

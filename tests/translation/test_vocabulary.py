@@ -112,19 +112,6 @@ def test_a_sample_is_drawn_from_all_sentences():
     assert UNK not in learned.encode(TEXT[:1])[0]
 
 
-def test_recut_texts_are_the_same_texts_in_smaller_pieces():
-    plain, one, again, other = (
-        VOCABULARY.encode(TEXT),
-        *(VOCABULARY.recut(TEXT, dropout=0.3, seed=s) for s in (1, 1, 2)),
-    )
-    assert one == again
-    assert one != other
-    assert [VOCABULARY.decode(ids) for ids in one] == TEXT
-    assert sum(map(len, one)) > sum(map(len, plain))
-    assert len({tuple(ids) for ids in one[::5]}) > 1  # the same text, cut in several ways
-    assert VOCABULARY.recut(TEXT, dropout=0.0, seed=1) == plain
-
-
 def test_files(tmp_path):
     (tmp_path / "v.model").write_bytes(VOCABULARY.model)
     assert Vocabulary.load(tmp_path / "v.model").fingerprint() == VOCABULARY.fingerprint()

@@ -108,14 +108,6 @@ class VocabularyConfig(PiecesConfig):
         "", "Use this sentencepiece model (of another run) instead of learning one.", may_change=True
     )
     target_file: str = setting("", "The target's, where the two are not shared.", may_change=True)
-    dropout: float = setting(
-        0.0,
-        "Share of the merges that fail at random when training texts are cut into pieces, so that a word is seen in "
-        "several cuts (BPE-dropout, Provilkov et al. 2020: 0.1); 0 = always the same cut.",
-        ge=0,
-        lt=1,
-    )
-    cuts: int = setting(10, "How many cuts of each text are made and taken in turn, where dropout is not 0.", ge=1)
 
     @model_validator(mode="after")
     def _files_match_sharing(self) -> Self:
@@ -123,12 +115,6 @@ class VocabularyConfig(PiecesConfig):
             raise ValueError("target_file is given, but shared = true; set it to false")
         if not self.shared and bool(self.source_file) != bool(self.target_file):
             raise ValueError("source_file and target_file go together where shared = false")
-        return self
-
-    @model_validator(mode="after")
-    def _words_are_not_cut(self) -> Self:
-        if self.kind == "word" and self.dropout:
-            raise ValueError('dropout cuts words into smaller pieces; it needs kind = "bpe"')
         return self
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,6 @@ _FORMAT = 1
 _BLOCK = 8192  # pairs encoded at a time
 _REPORT_EVERY = 10.0  # seconds
 SIDES = ("source", "target")
-
-
-class Cut(NamedTuple):
-    """One of several ways to cut texts into pieces at random, for training."""
-
-    dropout: float
-    number: int
 
 
 class EncodedCorpus:
@@ -72,12 +65,11 @@ def encode_corpus(
     data: DataConfig,
     cache: Path,
     *,
-    cut: Cut | None = None,
     threads: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> EncodedCorpus:
     """The encoded corpus from the cache, built first if it is not there."""
-    directory = cache / f"pairs-{_key(corpus, vocabularies, data, cut)}"
+    directory = cache / f"pairs-{_key(corpus, vocabularies, data)}"
     if _complete(directory):
         return EncodedCorpus(directory)
     cache.mkdir(parents=True, exist_ok=True)
@@ -87,7 +79,7 @@ def encode_corpus(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
-        meta = _write(corpus, vocabularies, data, cut, partial, threads, report)
+        meta = _write(corpus, vocabularies, data, partial, threads, report)
         publish_once(partial, directory, _complete)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -95,15 +87,13 @@ def encode_corpus(
     return EncodedCorpus(directory)
 
 
-def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig, cut: Cut | None) -> str:
-    parts: dict[str, Any] = {
+def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig) -> str:
+    parts = {
         "format": _FORMAT,
         "corpus": corpus.identity(),
         "vocabularies": [vocabulary.fingerprint() for vocabulary in vocabularies],
         "settings": data.model_dump(include={"max_words", "max_tokens"}),
     }
-    if cut is not None:
-        parts["cut"] = cut
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
@@ -120,7 +110,6 @@ def _write(
     corpus: Corpus,
     vocabularies: Vocabularies,
     data: DataConfig,
-    cut: Cut | None,
     directory: Path,
     threads: int,
     report: Callable[[str], None],
@@ -135,19 +124,21 @@ def _write(
     try:
         for side in SIDES:
             files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
-        for number, block in enumerate(_blocks(corpus)):
+        for block in _blocks(corpus):
             kept = [pair for pair in block if _few_words(pair, data.max_words)]
-            sides = [[pair[i] for pair in kept] for i in range(len(SIDES))]
-            encoded = _pieces(sides, vocabularies, cut, number, threads)
+            encoded = [
+                vocabulary.encode([pair[i] for pair in kept], threads=threads)
+                for i, vocabulary in enumerate(vocabularies)
+            ]
             few = [i for i in range(len(kept)) if _few_pieces(encoded[0][i], encoded[1][i], data.max_tokens)]
             too_long += len(block) - len(few)
             pairs += len(few)
             if time.monotonic() - reported > _REPORT_EVERY:
                 reported = time.monotonic()
                 report(f"encoding {corpus.name}: {pairs:,} pairs so far")
-            for i, side in enumerate(SIDES):
-                sentences = [encoded[i][row] for row in few]
-                ends[i] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[i], dtype)
+            for number, side in enumerate(SIDES):
+                sentences = [encoded[number][i] for i in few]
+                ends[number] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[number], dtype)
     finally:
         for file in files.values():
             file.close()
@@ -163,19 +154,6 @@ def _write(
         raise DataError(f"{corpus.name} holds no pair to use{_left_out(meta)}.")
     (directory / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
     return meta
-
-
-def _pieces(
-    sides: list[list[str]], vocabularies: Vocabularies, cut: Cut | None, block: int, threads: int
-) -> list[list[list[int]]]:
-    both = zip(vocabularies, sides, strict=True)
-    if cut is None:
-        return [vocabulary.encode(texts, threads=threads) for vocabulary, texts in both]
-    seeds = np.random.SeedSequence([cut.number, block]).generate_state(len(SIDES))
-    return [
-        vocabulary.recut(texts, dropout=cut.dropout, seed=int(seed))
-        for (vocabulary, texts), seed in zip(both, seeds, strict=True)
-    ]
 
 
 def _append(ids: IO[bytes], offsets: IO[bytes], sentences: list[list[int]], end: int, dtype: np.dtype[Any]) -> int:

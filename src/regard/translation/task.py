@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -14,10 +14,10 @@ from regard.errors import ConfigError
 from regard.training.order import Order
 from regard.training.task import Validation
 from regard.translation.batches import Pairs
-from regard.translation.config import DataConfig, TranslationConfig
+from regard.translation.config import TranslationConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.critic import TranslationCritic
-from regard.translation.encoded import SIDES, Cut, EncodedCorpus, encode_corpus
+from regard.translation.encoded import SIDES, EncodedCorpus, encode_corpus
 from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
 from regard.translation.vocabularies import (
@@ -54,20 +54,14 @@ class TranslationTask:
             self.vocabularies = given_vocabularies(vocabulary) or learned_vocabularies(
                 self._train, weights, vocabulary, cache, report=report
             )
-
-        def encoded(corpora: list[Corpus], limits: DataConfig, cut: Cut | None = None) -> list[EncodedCorpus]:
-            made = partial(encode_corpus, cut=cut, threads=threads, report=report)
-            return [made(corpus, self.vocabularies, limits, cache) for corpus in corpora]
-
         everything = data.model_copy(update={"max_words": 0, "max_tokens": 0})  # a test leaves nothing out
-        cuts = [Cut(vocabulary.dropout, n) for n in range(vocabulary.cuts)] if vocabulary.dropout else [None]
-        train = [encoded(self._train, data, cut) for cut in cuts]
-        held_out = encoded(self._validation, everything)
-        for corpora in train:
-            self._check_places(corpora, "data.train", "lower data.max_tokens")
+        train, held_out = (
+            [encode_corpus(c, self.vocabularies, limits, cache, threads=threads, report=report) for c in corpora]
+            for corpora, limits in ((self._train, data), (self._validation, everything))
+        )
+        self._check_places(train, "data.train", "lower data.max_tokens")
         self._check_places(held_out, "data.validation", "split the sentence")
-        of_each = [weight / len(cuts) for weight in weights] * len(cuts)
-        self.examples, self.held_out = Pairs([c for corpora in train for c in corpora], of_each), Pairs(held_out)
+        self.examples, self.held_out = Pairs(train, weights), Pairs(held_out)
 
     def _check_places(self, corpora: list[EncodedCorpus], key: str, advice: str) -> None:
         """Refuse what would end the training at its longest sentence, be it hours later."""

@@ -74,7 +74,7 @@ def _key(corpora: Sequence[Corpus], weights: Sequence[float], config: Vocabulary
     parts = {
         "corpora": [corpus.identity() for corpus in corpora],
         "weights": list(weights),
-        "settings": config.model_dump(exclude={"source_file", "target_file", "dropout", "cuts"}),
+        "settings": config.model_dump(exclude={"source_file", "target_file"}),
     }
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 

@@ -123,19 +123,6 @@ class Vocabulary:
         ids: list[list[int]] = self._processor.encode(cleaned, out_type=int, num_threads=threads)
         return ids
 
-    def recut(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
-        """Ids of each text, whose words are cut smaller at random: each merge of two pieces fails with ``dropout``.
-
-        BPE-dropout (Provilkov et al. 2020, section 3). The same seed cuts the same texts alike.
-        """
-        cleaned = [self.clean(text) for text in texts]
-        # A seed holds for threads that begin after it; a batch is encoded in new threads: here one, for the order.
-        sentencepiece.set_random_generator_seed(seed)
-        ids: list[list[int]] = self._processor.encode(
-            cleaned, out_type=int, num_threads=1, enable_sampling=True, alpha=dropout, nbest_size=-1
-        )
-        return ids
-
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids; padding, begin and end say nothing."""
         return str(self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)]))

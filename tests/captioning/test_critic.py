@@ -29,6 +29,18 @@ def test_the_caption_that_people_wrote_beats_the_others():
     assert second.tolist() == [0, 0, 0]  # captions as good as each other teach nothing
 
 
+def test_a_score_is_made_of_all_three():
+    """[cat runs end], where [dog runs here end] and [dog runs end] were written: by hand, with the end a word."""
+    critic = CaptionCritic([[[DOG, RUNS, HERE], [DOG, RUNS]], [[CAT]]], 2)
+    batch = CaptionBatch(torch.zeros(1, 4, 6), torch.zeros(1, 3), torch.tensor([0]))
+    ((score,),) = critic.scores(batch, [[[CAT, RUNS, EOS]]])
+    (cider,) = critic.cider.scores(0, [[CAT, RUNS, EOS]])
+    bleus = [2 / 3, (2 / 3 * 1 / 2) ** 0.5, 0, 0]  # runs, end of three words; runs end of two pairs
+    rouge = 2 / 3  # two of three in order, both of what is said and of what was written
+    assert cider > 0
+    assert score == pytest.approx(cider + 3 * sum(bleus) / 4 + 2 * rouge)
+
+
 def _model(**settings):
     config = CaptionModelConfig(annotation_size=8, attention_size=8, embedding=8, decoder_size=8, **settings)
     return build_model(config, Grid(2, 2, 6), 9, generator=torch.Generator().manual_seed(0))

@@ -1,11 +1,11 @@
-"""What a captioner learns from when it draws captions: CIDEr-D and BLEU."""
+"""What a captioner learns from when it draws captions: CIDEr-D, BLEU and ROUGE-L."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.captioning.evaluation import CiderD, bleu
+from regard.captioning.evaluation import CiderD, bleu, rouge_l
 from regard.marks import EOS
 
 if TYPE_CHECKING:
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
 BLEU_WEIGHT = 3.0
 """Of the mean of BLEU-1 to 4, up to 1, beside CIDEr-D, up to 10 but about 0.5: the two then count alike."""
+ROUGE_WEIGHT = 2.0
+"""Of ROUGE-L, up to 1: the only one of the three that asks for what a reference says and the caption does not."""
 
 
 class CaptionCritic:
-    """Scores drawn captions by CIDEr-D and BLEU. ``captions[i]`` are those that people wrote of picture i, as ids.
+    """Scores drawn captions by CIDEr-D, BLEU and ROUGE-L.
 
-    The end counts as a word: else a caption loses nothing by breaking off after "in a".
+    ``captions[i]`` are those that people wrote of picture i, as ids. The end counts as a word: else a caption loses
+    nothing by breaking off after "in a".
     """
 
     def __init__(self, captions: Sequence[Sequence[Sequence[int]]], count: int) -> None:
@@ -31,5 +34,7 @@ class CaptionCritic:
 
     def _scores(self, picture: int, drawn: Sequence[Sequence[int]]) -> list[float]:
         known = self.cider.known[picture]
-        bleus = [sum(bleu([words], [known])) / 4 for words in drawn]
-        return [c + BLEU_WEIGHT * b for c, b in zip(self.cider.scores(picture, drawn), bleus, strict=True)]
+        return [
+            cider + BLEU_WEIGHT * sum(bleu([words], [known])) / 4 + ROUGE_WEIGHT * rouge_l(words, known)
+            for cider, words in zip(self.cider.scores(picture, drawn), drawn, strict=True)
+        ]

@@ -41,7 +41,7 @@ def caption_scores(
     found = [ptb_words(candidate) for candidate in candidates]
     known = [[ptb_words(reference) for reference in several] for several in references]
     scores = {f"bleu{order}": score for order, score in zip(_ORDERS, bleu(found, known), strict=True)}
-    scores["rouge_l"] = sum(map(_rouge_l, found, known)) / len(found)
+    scores["rouge_l"] = sum(map(rouge_l, found, known)) / len(found)
     cider = CiderD(known)
     scores["cider_d"] = sum(cider.scores(place, [words])[0] for place, words in enumerate(found)) / len(found)
     if meteor:
@@ -103,7 +103,7 @@ def bleu(found: Sequence[Text], known: Sequence[Sequence[Text]]) -> list[float]:
     return bleus
 
 
-def _rouge_l(found: Words, known: list[Words]) -> float:
+def rouge_l(found: Text, known: Sequence[Text]) -> float:
     """ROUGE-L (Lin 2004, section 3): the longest common subsequence; precision and recall by the best reference."""
     common = [_longest_common(found, reference) for reference in known]
     precision = max(common) / len(found) if found else 0.0
@@ -113,7 +113,7 @@ def _rouge_l(found: Words, known: list[Words]) -> float:
     return (1 + _BETA**2) * precision * recall / (recall + _BETA**2 * precision)
 
 
-def _longest_common(first: Words, second: Words) -> int:
+def _longest_common(first: Text, second: Text) -> int:
     """The length of the longest common subsequence."""
     lengths = [0] * (len(second) + 1)
     for word in first:

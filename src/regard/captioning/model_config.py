@@ -45,8 +45,8 @@ class CaptionModelConfig(Settings):
     )
     self_critical: Draws = setting(
         0,
-        "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D and BLEU "
-        "(after Rennie et al. 2017), instead of from what people wrote, without dropout, label smoothing and "
+        "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D, BLEU and "
+        "ROUGE-L (after Rennie et al. 2017), instead of from what people wrote, without dropout, label smoothing and "
         "doubly_stochastic; 0 = do not. For a last training that begins with another.",
         ge=0,
     )

@@ -24,16 +24,19 @@ def lines_of(path: Path) -> list[str]:
 
 
 def evaluate(
-    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5
+    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5, alpha: float = 1.0
 ) -> dict[str, object]:
     translator = Translator.load(run)
-    found = [found.text for found in translator.stream(lines_of(folder / f"{split}.en"), beam=beam)]
+    found = [found.text for found in translator.stream(lines_of(folder / f"{split}.en"), beam=beam, alpha=alpha)]
     whole = [MosesDetokenizer(lang=target).detokenize(text.split()) for text in found]
     legacy, modern = BLEU(tokenize="none", smooth_method="none", force=True), BLEU(lowercase=True)
+    of_tokens = legacy.corpus_score(found, [lines_of(folder / f"{split}.{target}")])
     return {
         "run": run.name,
         "split": split,
-        "legacy": legacy.corpus_score(found, [lines_of(folder / f"{split}.{target}")]).score,
+        "alpha": alpha,
+        "legacy": of_tokens.score,
+        "length over the reference's": of_tokens.sys_len / of_tokens.ref_len,
         "legacy_signature": str(legacy.get_signature()),
         "sacrebleu": modern.corpus_score(whole, [lines_of(data / f"{split}.{target}")]).score,
         "sacrebleu_signature": str(modern.get_signature()),
@@ -48,9 +51,5 @@ if __name__ == "__main__":
     parser.add_argument("target", choices=("de", "fr"))
     parser.add_argument("--split", default=TEST, choices=(TEST, "val"))
     parser.add_argument("--beam", type=int, default=5)
-    given = parser.parse_args()
-    print(
-        json.dumps(
-            evaluate(given.run, given.data, given.folder, given.target, split=given.split, beam=given.beam), indent=1
-        )
-    )
+    parser.add_argument("--alpha", type=float, default=1.0, help="weight of the length penalty; choose it on val")
+    print(json.dumps(evaluate(**vars(parser.parse_args())), indent=1))

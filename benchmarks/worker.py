@@ -61,8 +61,7 @@ class Remote:
 def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
     """What the call returns, made in a process that ends with it.
 
-    The float64 reference, made in the process of the race, would leave tens of megabytes of free heap behind, in which
-    eager's tensors find room without asking the system for pages: it then takes half the time that it takes by itself.
+    So it leaves nothing behind that would help or hinder a contestant, such as free memory in the heap.
     """
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

@@ -47,7 +47,7 @@ def run_file(folder: Path, run: Path, kind: dict[str, str], updates: int) -> dic
             "batch_tokens": 1400,
             "learning_rate": 0.002,
             "schedule": "cosine",
-            "warmup": 200,
+            "warmup": min(200, updates // 5),
             "validate_every": updates // 3,
             "patience": 0,
         },
@@ -58,6 +58,8 @@ def seconds_per_epoch(run: Path) -> float:
     """By the median update, so that a pause does not count."""
     lines = (json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
     updates = [line for line in lines if line["kind"] == "update"]
+    if updates[-1]["epoch"] == 1:
+        raise SystemExit(f"{run} ended within its first epoch; give it more --updates")
     of_first = sum(line["tokens"] for line in updates if line["epoch"] == 1)
     return float(of_first * statistics.median(line["seconds"] / line["tokens"] for line in updates))
 

@@ -18,6 +18,8 @@ HEADS, TAILS = 4, 5
 class Coins:
     """Says the same of every next word: heads three times as often as tails, the end as often as tails."""
 
+    never: tuple[int, ...] = (PAD, BOS, UNK)
+
     def step(self, words, state):
         logits = torch.full((*words.shape, 9), -torch.inf)
         logits[..., [PAD, BOS, UNK]] = 50.0

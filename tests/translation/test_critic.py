@@ -7,7 +7,8 @@ import torch
 
 import regard
 from regard.errors import ConfigError
-from regard.marks import EOS
+from regard.marks import EOS, UNK
+from regard.nn.self_critical import draw
 from regard.translation.batches import padded_batch
 from regard.translation.critic import TranslationCritic, gleu
 from regard.translation.model import build_model
@@ -71,6 +72,51 @@ def test_training_makes_what_the_critic_likes_more_likely(config):
     assert model.eval().force(fives).log_probs[:, :2].sum() > before + 1
     assert model(batch).nll > 0  # a validation is by likelihood
     assert critic.asked == 25
+
+
+@pytest.mark.parametrize("config", [RNN, TRANSFORMER])
+def test_a_text_is_learned_from_as_it_was_drawn(config, monkeypatch):
+    """The input is read once, and without dropout: each time the loss of the same texts is the same."""
+    dropout = {name: 0.9 for name in type(config).model_fields if name.startswith("dropout")}
+    model = build_model(config.model_copy(update=dropout), 9, 9, generator=torch.Generator().manual_seed(0)).train()
+    model.critic = Known(12)
+    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: [[[5, 6, EOS], [6, EOS], [5, EOS], [6, 6, 6, EOS]]])
+    batch = padded_batch([[4, 6]], [[4, 4]])
+    begun, begin = [], model.begin
+    monkeypatch.setattr(model, "begin", lambda batch: begun.append(batch) or begin(batch))
+    one, two = model(batch), model(batch)
+    assert one.objective == two.objective != 0
+    assert one.tokens == 11
+    assert begun == [batch, batch]
+
+
+@pytest.mark.parametrize("config", [RNN, TRANSFORMER])
+def test_gradients_of_sentences_that_are_kept_several_times_are_added_in_order(config):
+    """By ``index_select``: threads that add up the gradient of an index do so in any order, one run in ten differs."""
+    model = build_model(config, 9, 9, generator=torch.Generator().manual_seed(0)).eval()
+    kept = model.begin(padded_batch([[4, 6], [7, 8]], [[4], [4]])).keep(torch.tensor([0, 0, 1, 1]))
+    annotations = kept.memory.annotations if config is RNN else kept.memory[0][0]
+    assert len(annotations) == 4
+    assert annotations.grad_fn.name() == "IndexSelectBackward0"
+
+
+def test_after_an_error_the_model_still_trains(monkeypatch):
+    model = build_model(RNN, 9, 9, generator=torch.Generator().manual_seed(0)).train()
+    model.critic = Known(12)
+    monkeypatch.setattr(model, "teach", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model(padded_batch([[4, 6]], [[4, 4]]))
+    assert model.training
+
+
+def test_an_unknown_word_may_be_learned_where_search_may_write_it():
+    """A translator's search writes <unk>: the critic must see it too. A captioner's does not."""
+    model = build_model(RNN, 9, 9, generator=torch.Generator().manual_seed(0)).eval()
+    torch.nn.init.constant_(model.output.bias, 0.0)
+    with torch.no_grad():
+        model.output.bias[UNK] = 50.0
+    batch = padded_batch([[4, 6]], [[4, 4]])
+    assert {word for text in draw(model, model.begin(batch), 1, 3, 4)[0] for word in text} == {UNK}
 
 
 def test_a_run_that_learns_from_its_own_translations(toy_run, tmp_path, monkeypatch):

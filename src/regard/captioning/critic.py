@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BLEU_WEIGHT = 3.0
 """Of the mean of BLEU-1 to 4, up to 1, beside CIDEr-D, up to 10 but about 0.5: the two then count alike."""
 ROUGE_WEIGHT = 2.0
-"""Of ROUGE-L, up to 1: the only one of the three that asks for what a reference says and the caption does not."""
+"""Of ROUGE-L, up to 1 and about 0.5, in which recall counts for more than precision."""
 
 
 class CaptionCritic:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.captioning.model_config import CaptionModelConfig
-from regard.marks import PAD
+from regard.marks import BOS, PAD, UNK
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.loss import Loss
@@ -42,6 +42,12 @@ class CaptionModel(Writer):
     Pictures come as the features of their cells (b, cells, width), row by row; with a ``cnn`` as what it takes, and it
     gives (b, rows, columns, width).
     """
+
+    never = (
+        PAD,
+        BOS,
+        UNK,
+    )  # captions of people hold words that are left out of the vocabulary; those of models need not
 
     def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
         super().__init__()

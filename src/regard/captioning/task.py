@@ -22,7 +22,6 @@ from regard.captioning.wording import plain
 from regard.decoding import Hypothesis, search
 from regard.errors import DataError, InputError
 from regard.files import write_bytes
-from regard.nn.self_critical import NEVER
 from regard.normalizers import Sampled
 from regard.training.order import Order
 from regard.training.task import Validation
@@ -81,7 +80,9 @@ class CaptionTask:
             "data.validation": of_held_out.fingerprint(),
         }
         if data.mirror:
-            train, of_train = [*train, *train], of_train + seen(train, mirrored=True)
+            report("the photographs' mirror images:")
+            readable = [train[number] for number in np.flatnonzero(of_train.good)]
+            train, of_train = [*train, *readable], of_train + seen(readable, mirrored=True)
         self.examples = described(train, of_train, data.max_words).captions
         self.held_out = described(held_out, of_held_out, 0)  # a test leaves nothing out
 
@@ -190,4 +191,4 @@ def write(
     with torch.inference_mode():
         state = model.start(pictures, None if generator is None else Sampled(generator))
         limits = [longest] * len(pictures)
-        return search(model, state, limits, beam=beam, alpha=alpha, n_best=n_best, forbid=NEVER)
+        return search(model, state, limits, beam=beam, alpha=alpha, n_best=n_best, forbid=model.never)

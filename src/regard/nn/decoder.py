@@ -70,11 +70,14 @@ class DecoderState:
     def keep(self, sentences: Tensor) -> DecoderState:
         """The state of these sentences only; (b',) of int64."""
         sentences = sentences.to(self.hidden[0].device)
+
+        def kept(tensor: Tensor) -> Tensor:
+            return tensor.index_select(0, sentences)  # tensor[sentences] adds gradients in any order
+
         annotations, summary, visible, ready = self.memory
-        visible = None if visible is None else visible[sentences]
-        memory = Memory(annotations[sentences], summary[sentences], visible, ready[sentences])
-        hidden = tuple(part[sentences] for part in self.hidden)
-        return replace(self, memory=memory, hidden=hidden, feed=None if self.feed is None else self.feed[sentences])
+        memory = Memory(kept(annotations), kept(summary), None if visible is None else kept(visible), kept(ready))
+        feed = None if self.feed is None else kept(self.feed)
+        return replace(self, memory=memory, hidden=tuple(map(kept, self.hidden)), feed=feed)
 
 
 class Decoded(NamedTuple):

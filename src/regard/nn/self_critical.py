@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.decoding import SearchState, Stepping
-from regard.marks import BOS, EOS, PAD, UNK
+from regard.decoding import SearchState
+from regard.marks import BOS, EOS, PAD
 from regard.nn.loss import Loss
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 SHARPNESS = 2.0
 """By what logits are multiplied to draw from them, and to learn from that: what is drawn is then near what is found."""
-NEVER = [PAD, BOS, UNK]
-"""What no drawn text holds. It must have no share in what is learned either: it would get what others lose, as no text
-that is drawn can teach better."""
 MORE_WORDS = 8
 """how much longer than the texts of a batch those may become that are drawn for it"""
 
@@ -55,11 +52,13 @@ def self_critical_loss(model: Writer, batch: Any, critic: Critic) -> Loss:
         features, _ = model.teach(given, state.keep(each_count_times))
     finally:
         model.train()
-    logits = model.output(features).index_fill(-1, torch.tensor(NEVER, device=device), -torch.inf)
-    nll = F.cross_entropy(SHARPNESS * logits.flatten(0, 1), words.flatten(), reduction="none", ignore_index=PAD)
-    nll = nll.view(words.shape).sum(1)
+    text, place = (words != PAD).nonzero(as_tuple=True)
+    # What is never drawn must have no share in what is learned: no text could teach better, and it would take all.
+    never = torch.tensor(model.never, device=device)
+    logits = SHARPNESS * model.output(features[text, place]).index_fill(-1, never, -torch.inf)
+    nll = F.cross_entropy(logits, words[text, place], reduction="none")
     better = advantages(critic.scores(batch, drawn)).flatten().to(device)
-    return Loss((better * nll).sum(), nll.sum().detach(), int((words != PAD).sum()))
+    return Loss((better[text] * nll).sum(), nll.sum().detach(), len(nll))
 
 
 def advantages(scores: Sequence[Sequence[float]]) -> Tensor:
@@ -73,7 +72,7 @@ def advantages(scores: Sequence[Sequence[float]]) -> Tensor:
 
 
 @torch.no_grad()
-def draw(model: Stepping, state: SearchState, inputs: int, count: int, longest: int) -> list[list[list[int]]]:
+def draw(model: Writer, state: SearchState, inputs: int, count: int, longest: int) -> list[list[list[int]]]:
     """``count`` texts for each of the inputs whose ``state`` this is, word by word as the sharpened model says.
 
     Each with its end, unless it is the ``longest`` already.
@@ -83,7 +82,7 @@ def draw(model: Stepping, state: SearchState, inputs: int, count: int, longest: 
     written: list[Tensor] = []
     while going.any() and len(written) < longest:
         logits, _, state, _ = model.step(words, state)
-        logits[..., NEVER] = -torch.inf
+        logits[..., list(model.never)] = -torch.inf
         words = _drawn((logits * SHARPNESS).softmax(-1)).cpu()
         written.append(words.where(going, PAD))
         going &= words != EOS

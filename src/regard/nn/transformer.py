@@ -224,12 +224,14 @@ class TransformerState:
     def keep(self, sentences: Tensor) -> TransformerState:
         """The state of these sentences only; (b',) of int64."""
         sentences = sentences.to(self.memory[0][0].device)
+
+        def kept(tensor: Tensor) -> Tensor:
+            return tensor.index_select(0, sentences)  # tensor[sentences] adds gradients in any order
+
         memory, past = (
-            tuple((keys[sentences], values[sentences]) for keys, values in layers)
-            for layers in (self.memory, self.past)
+            tuple((kept(keys), kept(values)) for keys, values in layers) for layers in (self.memory, self.past)
         )
-        visible = None if self.visible is None else self.visible[sentences]
-        return replace(self, memory=memory, past=past, visible=visible)
+        return replace(self, memory=memory, past=past, visible=None if self.visible is None else kept(self.visible))
 
 
 class TransformerDecoder(nn.Module):

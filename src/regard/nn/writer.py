@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.decoding import Stepped
 from regard.errors import InputError
-from regard.marks import PAD
+from regard.marks import BOS, PAD
 from regard.nn.loss import Loss
 from regard.nn.output import Output
 from regard.nn.self_critical import Critic, self_critical_loss
@@ -36,6 +36,8 @@ class Writer(nn.Module):
     output: Output
     longest: int | None = None
     """how many words it can write, the end included; None where there is no limit"""
+    never: Sequence[int] = (PAD, BOS)
+    """what it does not write, however likely"""
     critic: Critic | None = None
     """with one, training is self-critical"""
 

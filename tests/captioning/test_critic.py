@@ -26,7 +26,7 @@ def test_the_caption_that_people_wrote_beats_the_others():
     first, second = advantages(CaptionCritic(WRITTEN, 3).scores(batch, [[right, wrong, cut], [right, right, right]]))
     assert first[0] > first[2] > first[1]  # what does not end is worth less
     assert float(first.sum()) == pytest.approx(0, abs=1e-6)
-    assert second.tolist() == [0, 0, 0]  # captions as good as each other teach nothing
+    assert second.tolist() == pytest.approx([0, 0, 0], abs=1e-6)  # captions as good as each other teach nothing
 
 
 def test_a_score_is_made_of_all_three():
@@ -38,7 +38,7 @@ def test_a_score_is_made_of_all_three():
     bleus = [2 / 3, (2 / 3 * 1 / 2) ** 0.5, 0, 0]  # runs, end of three words; runs end of two pairs
     rouge = 2 / 3  # two of three in order, both of what is said and of what was written
     assert cider > 0
-    assert score == pytest.approx(cider + 3 * sum(bleus) / 4 + 2 * rouge)
+    assert score == pytest.approx(0.5 * cider + 3 * bleus[0] + 0.75 * bleus[1] + 2 * rouge)
 
 
 def _model(**settings):

@@ -11,8 +11,10 @@ from regard.marks import EOS
 if TYPE_CHECKING:
     from regard.captioning.batches import CaptionBatch
 
-BLEU_WEIGHT = 3.0
-"""Of the mean of BLEU-1 to 4, up to 1, beside CIDEr-D, up to 10 but about 0.5: the two then count alike."""
+CIDER_WEIGHT = 0.5
+"""Of CIDEr-D, up to 10 but about 0.5."""
+BLEU_WEIGHTS = (3.0, 0.75, 0.75, 0.75)
+"""Of BLEU-1 to 4, up to 1."""
 ROUGE_WEIGHT = 2.0
 """Of ROUGE-L, up to 1 and about 0.5, in which recall counts for more than precision."""
 
@@ -34,7 +36,8 @@ class CaptionCritic:
 
     def _scores(self, picture: int, drawn: Sequence[Sequence[int]]) -> list[float]:
         known = self.cider.known[picture]
-        return [
-            cider + BLEU_WEIGHT * sum(bleu([words], [known])) / 4 + ROUGE_WEIGHT * rouge_l(words, known)
-            for cider, words in zip(self.cider.scores(picture, drawn), drawn, strict=True)
-        ]
+        scores = []
+        for cider, words in zip(self.cider.scores(picture, drawn), drawn, strict=True):
+            bleus = sum(weight * b for weight, b in zip(BLEU_WEIGHTS, bleu([words], [known]), strict=True))
+            scores.append(CIDER_WEIGHT * cider + bleus + ROUGE_WEIGHT * rouge_l(words, known))
+        return scores

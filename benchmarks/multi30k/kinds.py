@@ -31,7 +31,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def run_file(folder: Path, run: Path, kind: dict[str, str], updates: int) -> dict[str, object]:
+def run_file(folder: Path, run: Path, kind: dict[str, str], updates: int, threads: int) -> dict[str, object]:
     def corpus(split: str) -> list[dict[str, str]]:
         return [{"source": str(folder / f"{split}.en"), "target": str(folder / f"{split}.de")}]
 
@@ -42,6 +42,7 @@ def run_file(folder: Path, run: Path, kind: dict[str, str], updates: int) -> dic
         "vocabulary": {"size": 10000},
         "model": SIZES | kind,
         "training": {
+            "threads": threads,
             "epochs": 0,
             "updates": updates,
             "batch_tokens": 1400,
@@ -70,12 +71,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--updates", type=int, default=1500)
+    parser.add_argument("--threads", type=int, default=0, help="of each training; 0 = one for each core")
+    parser.add_argument(
+        "--only", nargs="+", choices=KINDS, default=list(KINDS), help="these kinds, for one of several processes"
+    )
     given = parser.parse_args()
     print("| kind | BLEU, legacy | BLEU, 13a | seconds an epoch |\n|---|---|---|---|")
-    for name, kind in KINDS.items():
+    for name in given.only:
         run = given.out / name.replace(" ", "-").replace("(", "").replace(")", "")
         if not (run / "done").exists():
-            regard.train(run_file(given.folder, run, kind, given.updates), resume=(run / "run.json").exists())
+            values = run_file(given.folder, run, KINDS[name], given.updates, given.threads)
+            regard.train(values, resume=(run / "run.json").exists())
             (run / "done").touch()
         found = evaluate(run, given.data, given.folder, "de", split="val")
         seconds = seconds_per_epoch(run)

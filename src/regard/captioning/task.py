@@ -29,7 +29,7 @@ from regard.translation.vocabulary import Vocabulary
 
 BATCH = 64
 LONGEST = 40  # words of a caption
-ALPHA = 0.6  # weight of the length penalty: captions of several lengths are right, and the shorter score better
+ALPHA = 1.5  # weight of the length penalty: a little longer than likely, captions say more of what people said
 _VOCABULARY = "vocabulary.model"
 
 

@@ -7,7 +7,7 @@ import torch
 
 import regard
 from regard.captioning.batches import CaptionBatch
-from regard.captioning.critic import CaptionCritic
+from regard.captioning.critic import CaptionCritic, exact_meteor
 from regard.captioning.model import Grid, build_model
 from regard.captioning.model_config import CaptionModelConfig
 from regard.errors import ConfigError
@@ -29,16 +29,46 @@ def test_the_caption_that_people_wrote_beats_the_others():
     assert second.tolist() == pytest.approx([0, 0, 0], abs=1e-6)  # captions as good as each other teach nothing
 
 
-def test_a_score_is_made_of_all_three():
-    """[cat runs end], where [dog runs here end] and [dog runs end] were written: by hand, with the end a word."""
+def test_a_score_is_made_of_all_four():
+    """[cat runs end], where [dog runs here end] and [dog runs end] were written: by hand, with the end a word.
+
+    The end and "dog", "runs", "here" or "cat" are of more than 0.4 of the two pictures: for METEOR all weigh the same.
+    """
     critic = CaptionCritic([[[DOG, RUNS, HERE], [DOG, RUNS]], [[CAT]]], 2)
     batch = CaptionBatch(torch.zeros(1, 4, 6), torch.zeros(1, 3), torch.tensor([0]))
     ((score,),) = critic.scores(batch, [[[CAT, RUNS, EOS]]])
     (cider,) = critic.cider.scores(0, [[CAT, RUNS, EOS]])
     bleus = [2 / 3, (2 / 3 * 1 / 2) ** 0.5, 0, 0]  # runs, end of three words; runs end of two pairs
     rouge = 2 / 3  # two of three in order, both of what is said and of what was written
+    meteor = (1 - 0.6 * (1 / 2) ** 0.2) * 2 / 3  # two of three words, in one chunk, of the shorter reference
     assert cider > 0
-    assert score == pytest.approx(0.5 * cider + 3 * bleus[0] + 0.75 * bleus[1] + 2 * rouge)
+    assert score == pytest.approx(0.5 * cider + 3 * bleus[0] + 0.75 * bleus[1] + 2 * rouge + 6 * meteor)
+
+
+@pytest.mark.parametrize(
+    ("found", "known", "score"),
+    [
+        ("dog", "dog", 0.4),  # nothing is missing, but a lone word is scattered
+        ("cat", "dog", 0.0),
+        ("", "dog", 0.0),
+        # recall (1 + 3) / (1 + 3 x 3) of weights 1/4 and 3/4, precision 1; two words in one chunk
+        ("a dog", "a dog runs fast", (1 - 0.6 * 0.5**0.2) * 0.4 / (0.85 + 0.15 * 0.4)),
+        # the same words, each a chunk of its own
+        ("dog a", "a dog runs fast", 0.4 * 0.4 / (0.85 + 0.15 * 0.4)),
+        # the second "a" of the reference goes on from "sees"
+        ("sees a cat", "a dog sees a cat", (1 - 0.6 * (1 / 3) ** 0.2) * 7 / 11 / (0.85 + 0.15 * 7 / 11)),
+        # a word of the reference is matched once
+        ("a dog dog", "a dog", (1 - 0.6 * 0.5**0.2) * 4 / 7 / (0.85 * 4 / 7 + 0.15)),
+    ],
+)
+def test_meteor_of_equal_words_by_hand(found, known, score):
+    assert exact_meteor(found.split(), known.split(), {"a"}) == pytest.approx(score)
+
+
+def test_words_of_most_pictures_say_little():
+    """ "runs" is in two of three pictures' captions, the end in all; the others are in one or in a third."""
+    assert CaptionCritic(WRITTEN, 2).everywhere >= {RUNS, EOS}
+    assert DOG not in CaptionCritic(WRITTEN, 2).everywhere
 
 
 def _model(**settings):

@@ -45,9 +45,9 @@ class CaptionModelConfig(Settings):
     )
     self_critical: Draws = setting(
         0,
-        "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D, BLEU and "
-        "ROUGE-L (after Rennie et al. 2017), instead of from what people wrote, without dropout, label smoothing and "
-        "doubly_stochastic; 0 = do not. For a last training that begins with another.",
+        "Learn from this many captions drawn for each picture, by which of them have the better CIDEr-D, BLEU, "
+        "ROUGE-L and METEOR (after Rennie et al. 2017), instead of from what people wrote, without dropout, label "
+        "smoothing and doubly_stochastic; 0 = do not. For a last training that begins with another.",
         ge=0,
     )
     annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1)

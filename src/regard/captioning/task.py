@@ -29,7 +29,7 @@ from regard.translation.vocabulary import Vocabulary
 
 BATCH = 64
 LONGEST = 40  # words of a caption
-ALPHA = 1.5  # weight of the length penalty: a little longer than likely, captions say more of what people said
+ALPHA = 1.3  # weight of the length penalty: a little longer than likely, captions say more of what people said
 _VOCABULARY = "vocabulary.model"
 
 

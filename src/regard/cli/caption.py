@@ -17,7 +17,7 @@ def caption(
     model: str = "flickr8k",
     beam: int = 5,
     n_best: int = 1,
-    alpha: float = 1.5,
+    alpha: float = 1.3,
     max_length: int = 40,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
     plot: Path | None = None,

@@ -45,7 +45,7 @@ def evaluate(
     beam
         Hypotheses kept at every step; 1 is greedy.
     alpha
-        Weight of the length penalty, 1 for translators and 1.5 for captioners unless given; 0 ranks by probability
+        Weight of the length penalty, 1 for translators and 1.3 for captioners unless given; 0 ranks by probability
         alone.
     by_length
         Show BLEU by the length of the source, in steps of ten words.

@@ -12,7 +12,9 @@ from PIL import Image
 
 from regard.captioning.backbones import load_backbone
 from regard.captioning.backbones.huggingface import HuggingFace, _patches
+from regard.captioning.backbones.small_cnn import figure
 from regard.captioning.photos import open_photo
+from regard.captioning.scenes import make_scene
 from regard.errors import DataError, InputError, UnknownName
 
 CAT, ESPRESSO = range(281, 286), 967  # among ImageNet's classes
@@ -109,11 +111,32 @@ def test_a_cell_of_the_small_cnn_sees_sharply_as_far_on_either_side(place):
 def test_what_the_small_cnn_sees_blurred_does_not_tell_a_shape():
     """Pixels change places inside their cells: the sharp features change, the others do not."""
     cnn = load_backbone("small-cnn")
-    picture = cnn.prepare(noise())[None]
+    picture = cnn.prepare(Image.fromarray(make_scene(np.random.default_rng(1)).picture))[None]
     mixed = picture.unfold(2, 16, 16).unfold(3, 16, 16).flip(-1, -2).permute(0, 1, 2, 4, 3, 5).reshape(picture.shape)
     apart = (cnn.grid(mixed) - cnn.grid(picture)).detach().abs().amax((0, 1, 2))
     assert float(apart[:64].max()) > 0.1
     assert float(apart[64:].max()) < 1e-5
+
+
+def test_figure_is_what_stands_out_from_the_colour_of_most_of_the_picture():
+    """A picture of 4 x 4 cells with a thing on three of them: wholly, on the edge alone, and on half of the middle."""
+    picture = torch.full((1, 3, 64, 64), -0.1)
+    picture[0, 0, 16:32, 32:48] = 0.9  # red
+    picture[0, 1, 48:, 0:4] = 0.9  # green, and not in the middle of its cell
+    picture[0, 2, 0:8, 48:] = 0.6  # blue, the upper half
+    expected = torch.zeros(4, 4)
+    expected[1, 2], expected[0, 3] = 1, 0.5  # a mean that is 0.35 of 0.7 away
+    torch.testing.assert_close(figure(picture), expected[None, None])
+
+
+def test_empty_ground_says_nothing_of_the_shape_beside_it():
+    cnn = load_backbone("small-cnn")
+    picture = torch.zeros(1, 3, 64, 64)
+    picture[..., 16:40, 16:40] = 0.8  # its edge is at the middle of the cells (2, 1), (1, 2) and (2, 2)
+    sharp = (cnn.grid(picture) - cnn.places)[0, ..., :64].detach().abs().amax(-1)
+    on_it = torch.zeros(4, 4, dtype=torch.bool)
+    on_it[1:3, 1:3] = True
+    assert torch.equal(sharp > 0, on_it)
 
 
 def test_the_small_cnn_is_trained_and_leaves_the_global_random_state():

@@ -12,7 +12,7 @@ from PIL import Image
 
 from regard.captioning.backbones import load_backbone
 from regard.captioning.backbones.huggingface import HuggingFace, _patches
-from regard.captioning.backbones.small_cnn import figure
+from regard.captioning.backbones.small_cnn import SmallCNN, figure
 from regard.captioning.photos import open_photo
 from regard.captioning.scenes import make_scene
 from regard.errors import DataError, InputError, UnknownName
@@ -119,14 +119,21 @@ def test_what_the_small_cnn_sees_blurred_does_not_tell_a_shape():
 
 
 def test_figure_is_what_stands_out_from_the_colour_of_most_of_the_picture():
-    """A picture of 4 x 4 cells with a thing on three of them: wholly, on the edge alone, and on half of the middle."""
+    """A picture of 4 x 4 cells with things on four: wholly, on the edge alone, on half of the middle, and pale."""
     picture = torch.full((1, 3, 64, 64), -0.1)
     picture[0, 0, 16:32, 32:48] = 0.9  # red
     picture[0, 1, 48:, 0:4] = 0.9  # green, and not in the middle of its cell
     picture[0, 2, 0:8, 48:] = 0.6  # blue, the upper half
+    picture[0, :2, 32:48, 16:32] = torch.tensor([0.2, -0.5])[:, None, None]  # 0.3 and -0.4 from the ground
     expected = torch.zeros(4, 4)
-    expected[1, 2], expected[0, 3] = 1, 0.5  # a mean that is 0.35 of 0.7 away
+    expected[1, 2], expected[0, 3], expected[2, 1] = 1, 0.5, 0.5 / 0.7  # the second has a mean 0.35 of 0.7 away
     torch.testing.assert_close(figure(picture), expected[None, None])
+
+
+def test_a_picture_may_be_of_any_size():
+    for side in (64, 71, 76, 79):
+        cnn = SmallCNN(side=side)
+        assert cnn.grid(cnn.prepare(noise())[None]).shape == (1, 4, 4, cnn.dim)
 
 
 def test_empty_ground_says_nothing_of_the_shape_beside_it():

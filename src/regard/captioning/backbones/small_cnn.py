@@ -12,7 +12,7 @@ from regard.positions import sinusoidal
 
 CELL = 16  # pixels
 MIDDLE = 8  # pixels: what of a cell tells whether it is on a thing
-OUTSTANDING = 0.7  # how far, in colours from -1 to 1, what is wholly on a thing is from the ground
+OUTSTANDING = 0.7  # how far at least, in colours from -1 to 1, what is wholly on a thing is from the ground
 LONGEST = 16.0  # how much longer the longest wave of the places is than the shortest, which is 2 pi cells
 
 
@@ -21,9 +21,9 @@ class SmallCNN(nn.Module):
 
     Two thirds of its ``dim`` features come from four convolutions of stride 2, which see 46 pixels each way: a thing,
     and little else. They are as strong as the middle of the cell stands out from the ground, which is the colour of
-    most of a drawing: empty ground says nothing of the thing beside it. One third comes from two convolutions over the
-    mean colour of whole cells, two of them on every side: enough for "left of a red" thing, too little for its shape.
-    So a shape is told from the cells on it.
+    most of a drawing: empty ground says next to nothing of the thing beside it. One third comes from two convolutions
+    over the mean colour of whole cells, two of them on every side: enough for "left of a red" thing, too little for its
+    shape. So a shape is told from the cells on it.
 
     Kernels of 4 with stride 2, and of 3 with stride 1, stay in the middle of what they stand for (those of 3 with
     stride 2 drift by half a pixel a layer). To each cell are added the sines and cosines of its row and of its column
@@ -61,8 +61,8 @@ class SmallCNN(nn.Module):
 def figure(batch: Tensor) -> Tensor:
     """How much of each cell's middle is figure, not ground: pictures (b, 3, n, n) to shares (b, 1, n / 16, n / 16)."""
     ground = batch.flatten(2).median(-1).values[..., None, None]
-    edge = (CELL - MIDDLE) // 2
-    middles = F.avg_pool2d(batch[..., edge:, edge:], MIDDLE, stride=CELL)
+    edge, end = (CELL - MIDDLE) // 2, batch.shape[-1] // CELL * CELL
+    middles = F.avg_pool2d(batch[..., edge:end, edge:end], MIDDLE, stride=CELL)
     apart: Tensor = (middles - ground).norm(dim=1, keepdim=True)
     return (apart / OUTSTANDING).clamp(max=1)
 

@@ -173,6 +173,13 @@ def test_half_precision_is_computed_wide_and_given_back_as_it_came(dtype, score)
     assert_allclose(attended.context.double(), wide.context, rtol=0.01, atol=0.01)
 
 
+def test_autocast_does_not_round_what_is_attended_to():
+    query, key = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1)).split(2, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        attended = regard.attend(query, key)
+    assert torch.equal(attended.context, regard.attend(query, key).context)
+
+
 def test_numpy_half_precision_too():
     attended = attend(np.full((1, 64), 100, np.float16), np.full((3, 64), 100, np.float16), score="dot")
     assert attended.scores.tolist() == [[640000.0] * 3]

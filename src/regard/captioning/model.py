@@ -12,6 +12,7 @@ from regard.captioning.model_config import CaptionModelConfig
 from regard.marks import BOS, PAD, UNK
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
+from regard.nn.dropout import Dropout
 from regard.nn.loss import Loss
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
@@ -59,9 +60,9 @@ class CaptionModel(Writer):
         self.embedding = nn.Embedding(vocabulary, config.embedding)
         nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
         self.output = output_for(self.embedding, tied=config.tie)
-        self.dropout_annotations = nn.Dropout(config.dropout_annotations)
-        self.dropout_embedding = nn.Dropout(config.dropout_embedding)
-        self.dropout_output = nn.Dropout(config.dropout_output)
+        self.dropout_annotations = Dropout(config.dropout_annotations)
+        self.dropout_embedding = Dropout(config.dropout_embedding)
+        self.dropout_output = Dropout(config.dropout_output)
         self.decoder = Decoder(
             config.embedding,
             width,

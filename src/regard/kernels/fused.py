@@ -8,13 +8,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.arrays import widened
 from regard.errors import InputError
+
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 def fused_context(
     query: Tensor, key: Tensor, value: Tensor, scale: float, visible: Tensor | None, bias: Tensor | None
 ) -> Tensor:
     """softmax(scale * q·k + bias, over the visible keys) @ value: (..., q, d), …, (..., k, v) -> (..., q, v)."""
+    if query.device.type == "cpu" and (query.dtype in _HALVES or torch.is_autocast_enabled("cpu")):
+        # On the CPU torch's gradients of half precision take many times as long for short sentences.
+        with torch.autocast("cpu", enabled=False):
+            wide = widened(query), widened(key), widened(value)
+            return fused_context(*wide, scale, visible, bias).to(query.dtype)
     shapes = [tensor.shape[:-2] for tensor in (query, key, value, visible, bias) if tensor is not None]
     batch: torch.Size = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
     context: Tensor = F.scaled_dot_product_attention(

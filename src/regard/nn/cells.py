@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from regard.decoding import WORTH_A_KERNEL
 from regard.nn import pointwise
 from regard.nn.deferred import Notes, hand_to_steps
-from regard.nn.functions import apply, has_kernels
+from regard.nn.functions import apply, current_products, has_kernels
 
 State = tuple[Tensor, ...]
 """What a cell carries from step to step; the first tensor is what others see of it."""
@@ -132,7 +132,7 @@ class _Step(torch.autograd.Function):
         rows = tuple(part.reshape(-1, d).contiguous() for part in state)
         new = tuple(torch.empty_like(part) for part in rows)
         tape = product.new_empty(len(rows[0]), kind.tape * d)
-        recurrent = torch.addmm(bias, rows[0], weight.t())
+        recurrent = notes.products.add(bias, rows[0], notes.ready.t())
         way = _way(kind, weight, d)
         product = product.reshape(-1, len(weight)).contiguous()
         given = (product, recurrent, *rows, product.new_empty(0, dtype=torch.bool), *new, tape)
@@ -153,7 +153,7 @@ class _Step(torch.autograd.Function):
         given = (*by_next, *last, tape.new_empty(0, dtype=torch.bool), tape, by_product, by_recurrent, *by_last)
         ctx.way.backward(*map(ctx.way.held, given))
         ctx.notes.add(by_recurrent, last[0])
-        by_last[0].addmm_(by_recurrent, weight)
+        ctx.notes.products.add(by_last[0], by_recurrent, ctx.notes.ready, out=by_last[0])
         by_state = (part.view(ctx.shape) for part in by_last)
         return None, by_product.view(*ctx.shape[:-1], -1), None, None, None, *by_state
 
@@ -189,9 +189,11 @@ class _OverTime(torch.autograd.Function):
             held(tape),
             [held(part) for part in states],
         )
+        ctx.products = current_products()
+        ready = ctx.products.ready(weight)
         for i in reversed(range(t)) if reverse else range(t):
             last, new = (i + 1, i) if reverse else (i, i + 1)
-            torch.addmm(bias, states[0][last], weight.t(), out=recurrent)
+            ctx.products.add(bias, states[0][last], ready.t(), out=recurrent)
             way.forward(xs[i], hs, *(part[last] for part in parts), acts[i], *(part[new] for part in parts), tapes[i])
         ctx.way, ctx.reverse = way, reverse
         ctx.save_for_backward(weight, active, tape, *states)
@@ -205,14 +207,15 @@ class _OverTime(torch.autograd.Function):
         by_products, by_recurrents = (tape.new_empty(t, b, len(weight)) for _ in range(2))
         by_next, by_last = ([torch.zeros_like(part[0]) for part in states] for _ in range(2))
         acts, tapes, gxs, ghs = (held(part) for part in (active, tape, by_products, by_recurrents))
-        parts = [held(part) for part in states]
+        parts, ready = [held(part) for part in states], ctx.products.ready(weight)
         for i in range(t) if reverse else reversed(range(t)):
             last = i + 1 if reverse else i
             by_next[0].add_(by_outputs[i])
             before = (part[last] for part in parts)
             ctx.way.backward(*map(held, by_next), *before, acts[i], tapes[i], gxs[i], ghs[i], *map(held, by_last))
-            by_last[0].addmm_(by_recurrents[i], weight)
+            ctx.products.add(by_last[0], by_recurrents[i], ready, out=by_last[0])
             by_next, by_last = by_last, by_next
         previous = states[0][1:] if reverse else states[0][:-1]
         flat = by_recurrents.flatten(0, 1)
-        return None, by_products, flat.t() @ previous.flatten(0, 1), flat.sum(0), None, None, None, *by_next
+        by_weight = ctx.products(flat.t(), previous.flatten(0, 1))
+        return None, by_products, by_weight, flat.sum(0), None, None, None, *by_next

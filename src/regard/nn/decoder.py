@@ -25,6 +25,7 @@ from regard.errors import ConfigError, choose
 from regard.nn.additive_looks import AdditiveLooks
 from regard.nn.cells import CELLS, Cell, State
 from regard.nn.deferred import DeferredLinear
+from regard.nn.dropout import Dropout
 
 if TYPE_CHECKING:
     from regard.attention import Attended
@@ -159,7 +160,7 @@ class Decoder(nn.Module):
         self.from_feed = nn.Linear(feature_dim, width, bias=False) if input_feeding else None
         self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
         self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim)
         self.gate = nn.Linear(hidden_dim, 1) if gate else None
         self.readout = Readout(

@@ -10,16 +10,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from regard.nn.functions import apply
+from regard.nn.functions import Products, apply, current_products
 
 
 class Notes:
     """What the backward pass of each step leaves for the end, such as the gradient by its product and its input.
 
     A backward pass that does not get to the end leaves its notes behind; the next one starts afresh.
+    The steps also find here how to multiply, and the weight ready for it.
     """
+
+    products: Products
+    ready: Tensor
 
     def __init__(self) -> None:
         self._pass, self._taken = -1, list[tuple[Tensor, ...]]()
@@ -44,6 +47,8 @@ class _Hand(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor, notes: Notes) -> tuple[Tensor, Tensor]:
         ctx.notes = notes
+        notes.products = current_products()
+        notes.ready = notes.products.ready(weight.detach())
         ctx.set_materialize_grads(False)
         return weight.view_as(weight), bias.view_as(bias)
 
@@ -51,7 +56,8 @@ class _Hand(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _by_weight: None, _by_bias: None) -> tuple[Tensor, Tensor | None, None]:
         by_product, inputs = map(torch.cat, ctx.notes.take())
-        return by_product.t() @ inputs, by_product.sum(0) if ctx.needs_input_grad[1] else None, None
+        by_weight = ctx.notes.products(by_product.t(), inputs)
+        return by_weight, by_product.sum(0) if ctx.needs_input_grad[1] else None, None
 
 
 def hand_to_steps(weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor]:
@@ -83,14 +89,20 @@ class DeferredLinear:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, notes: Notes) -> Tensor:
-        ctx.save_for_backward(inputs, weight)
-        ctx.notes = notes
-        return F.linear(inputs, weight, bias if bias.ndim else None)
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        ctx.notes, multiply, matrix = notes, notes.products, notes.ready.t()
+        ctx.save_for_backward(rows, weight)
+        product = multiply.add(bias, rows, matrix) if bias.ndim else multiply(rows, matrix)
+        return product.view(*inputs.shape[:-1], len(weight))
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_product: Tensor) -> tuple[Tensor | None, None, None, None]:
         inputs, weight = ctx.saved_tensors
+        rows = by_product.reshape(-1, len(weight))
         if ctx.needs_input_grad[1]:
-            ctx.notes.add(by_product.flatten(0, -2), inputs.flatten(0, -2))
-        return by_product @ weight if ctx.needs_input_grad[0] else None, None, None, None
+            ctx.notes.add(rows, inputs)
+        if not ctx.needs_input_grad[0]:
+            return None, None, None, None
+        by_inputs = ctx.notes.products(rows, ctx.notes.ready)
+        return by_inputs.view(*by_product.shape[:-1], weight.shape[1]), None, None, None

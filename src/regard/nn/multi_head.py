@@ -12,6 +12,7 @@ from regard.attention import Attended, attend
 from regard.errors import InputError
 from regard.local import LocalAttended, attend_local
 from regard.nn.checks import check_rows, check_share
+from regard.nn.dropout import Dropout
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import check_sliding, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer
@@ -56,7 +57,7 @@ class MultiHeadAttention(nn.Module):
         self.W_q, self.W_k, self.W_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
         self.W_o = nn.Linear(dim, dim)
         self.score = trainable_score(score, dim // heads, dim // heads)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         for linear in (self.W_q, self.W_k, self.W_v, self.W_o):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)

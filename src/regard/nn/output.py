@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decoding import WORTH_A_KERNEL
-from regard.nn.functions import apply, has_kernels
+from regard.nn.functions import apply, current_products, has_kernels
 
 CHUNK = 2**22
 """Logits held at a time: 16 MB of float32. Fewer stay nearer in the cache, but then the products are less efficient."""
@@ -86,21 +86,24 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         rows, width = max(1, CHUNK // len(weight)), len(weight)
         buffer = _rows_of_logits(features[:rows], width)
-        gradients = [torch.empty_like(part) for part in (features, weight, bias)] if training else []
+        gradients = [torch.zeros_like(part) for part in (features, weight, bias)] if training else []
         nll, spread = [], []
+        multiply = current_products()
+        ready = multiply.ready(weight)
         for begin in range(0, len(features), rows):
             chunk, right = features[begin : begin + rows], target[begin : begin + rows]
             held = buffer[: len(chunk)]
-            logits = torch.mm(chunk, weight.t(), out=held[:, :width])
+            logits = multiply(chunk, ready.t(), out=held[:, :width])
             chosen = logits.gather(1, right[:, None])[:, 0] + bias[right]
             totals, means, by_bias = log_totals(held, bias, right if training else None, smoothing)
             nll.append(totals - chosen)
             spread.append(totals - means)
             if training:
                 # What were logits is now the gradient by them.
-                torch.mm(logits, weight, out=gradients[0][begin : begin + rows])
-                torch.addmm(gradients[1], logits.t(), chunk, beta=1 if begin else 0, out=gradients[1])
-                gradients[2] = by_bias + (gradients[2] if begin else 0)
+                by_logits = multiply.ready(logits)
+                multiply(by_logits, ready, out=gradients[0][begin : begin + rows])
+                multiply.add(gradients[1], by_logits.t(), chunk, out=gradients[1])
+                gradients[2] += by_bias
         ctx.save_for_backward(*gradients)
         total = torch.cat(nll).sum()
         ctx.mark_non_differentiable(total)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.errors import choose
 from regard.nn.cells import CELLS, Cell
+from regard.nn.dropout import Dropout
 
 
 class Encoded(NamedTuple):
@@ -43,7 +44,7 @@ class Encoder(nn.Module):
         kind = choose("cell", cell, CELLS)
         self.directions = 2 if bidirectional else 1
         self.annotation_dim = self.directions * hidden_dim
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(
             nn.ModuleList(
                 Direction(self.annotation_dim if layer else embedding_dim, kind(hidden_dim), reverse=direction == 1)

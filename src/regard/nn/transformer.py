@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import ShapeError, choose
+from regard.nn.dropout import Dropout
 from regard.nn.multi_head import MultiHeadAttention
 from regard.positions import rotary, sinusoidal
 
@@ -104,7 +105,7 @@ class Shape:
         return nn.Sequential(
             nn.Linear(self.dim, self.feedforward),
             nn.ReLU(),
-            nn.Dropout(self.dropout_feedforward),
+            Dropout(self.dropout_feedforward),
             nn.Linear(self.feedforward, self.dim),
         )
 
@@ -116,7 +117,7 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention, self.feed_forward = shape.attention(), shape.feed_forward()
         self.norms = nn.ModuleList(nn.LayerNorm(shape.dim) for _ in range(2))
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
 
     def forward(self, hidden: Tensor, positions: Positions, visible: Tensor | None) -> Tensor:
         """Hidden (b, k, dim), visible (b, 1, 1, k)."""
@@ -134,7 +135,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention, self.cross, self.feed_forward = shape.attention(), shape.attention(), shape.feed_forward()
         self.norms = nn.ModuleList(nn.LayerNorm(shape.dim) for _ in range(3))
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
 
     def forward(
         self, hidden: Tensor, positions: Positions, memory: KeysAndValues, visible: Tensor | None
@@ -182,7 +183,7 @@ class TransformerEncoder(nn.Module):
     def __init__(self, shape: Shape, layers: int, *, positions: str = "sinusoidal", max_positions: int = 1024) -> None:
         super().__init__()
         self.positions = choose("kind of positions", positions, POSITIONS)(shape.dim, max_positions)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim)
 
@@ -240,7 +241,7 @@ class TransformerDecoder(nn.Module):
     def __init__(self, shape: Shape, layers: int, *, positions: str = "sinusoidal", max_positions: int = 1024) -> None:
         super().__init__()
         self.positions = choose("kind of positions", positions, POSITIONS)(shape.dim, max_positions)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.errors import ConfigError
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
+from regard.nn.dropout import Dropout
 from regard.nn.output import Output
 from regard.nn.rnn import Encoder
 from regard.nn.scores import LocationScore, TrainableScore
@@ -46,9 +47,9 @@ class RNNModel(TranslationModel):
         self.source_embedding, self.target_embedding, self.output = _vocabulary_layers(
             config.embedding, source_size, target_size, config.tie
         )
-        self.dropout_embedding = nn.Dropout(config.dropout_embedding)
-        self.dropout_annotations = nn.Dropout(config.dropout_annotations)
-        self.dropout_output = nn.Dropout(config.dropout_output)
+        self.dropout_embedding = Dropout(config.dropout_embedding)
+        self.dropout_annotations = Dropout(config.dropout_annotations)
+        self.dropout_output = Dropout(config.dropout_output)
         self.encoder = Encoder(
             config.embedding,
             config.encoder_size,

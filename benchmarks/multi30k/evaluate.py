@@ -15,6 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacremoses import MosesDetokenizer
 
 from regard import Translator
+from regard.translation.translator import ALPHA
 
 TEST = "test_2016_flickr"
 
@@ -24,7 +25,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def evaluate(
-    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5, alpha: float = 1.0
+    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5, alpha: float = ALPHA
 ) -> dict[str, object]:
     translator = Translator.load(run)
     found = [found.text for found in translator.stream(lines_of(folder / f"{split}.en"), beam=beam, alpha=alpha)]
@@ -51,5 +52,5 @@ if __name__ == "__main__":
     parser.add_argument("target", choices=("de", "fr"))
     parser.add_argument("--split", default=TEST, choices=(TEST, "val"))
     parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--alpha", type=float, default=1.0, help="weight of the length penalty; choose it on val")
+    parser.add_argument("--alpha", type=float, default=ALPHA, help="weight of the length penalty; choose it on val")
     print(json.dumps(evaluate(**vars(parser.parse_args())), indent=1))

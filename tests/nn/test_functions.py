@@ -122,6 +122,18 @@ def test_mixed_precision_leaves_double_precision_alone(name):
     assert all(map(torch.equal, objective_and_gradients(run, shapes, torch.float64, mixed())[0], whole))
 
 
+@pytest.mark.parametrize("kind", CELLS)
+@torch.no_grad()
+def test_a_step_of_halved_products_goes_on_from_a_whole_state(kind):
+    cell = CELLS[kind](16)
+    product, state = draw(3, cell.gates * 16), tuple(draw(3, 16, seed=seed) for seed in range(cell.parts))
+    with mixed():
+        new = cell.step(product.bfloat16(), state)
+    for got, want in zip(new, cell.step(product, state), strict=True):
+        assert got.dtype == torch.float32
+        torch.testing.assert_close(got, want, rtol=0.05, atol=0.05)
+
+
 def test_a_step_of_no_rows():
     linear = DeferredLinear(draw(5, 4).requires_grad_())
     assert linear(torch.ones(0, 4)).shape == (0, 5)

@@ -45,7 +45,7 @@ def evaluate(
     beam
         Hypotheses kept at every step; 1 is greedy.
     alpha
-        Weight of the length penalty, 1 for translators and 1.3 for captioners unless given; 0 ranks by probability
+        Weight of the length penalty, 1.4 for translators and 1.3 for captioners unless given; 0 ranks by probability
         alone.
     by_length
         Show BLEU by the length of the source, in steps of ten words.
@@ -77,7 +77,7 @@ def evaluate(
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
     from regard.translation.evaluation import plot_by_length
-    from regard.translation.translator import Translator
+    from regard.translation.translator import ALPHA, Translator
 
     corpus = corpus_of(Path(data), target)
     found = {}
@@ -87,7 +87,7 @@ def evaluate(
             pairs = pairs_for(translator, corpus)
             bar = progress.add_task(name, total=len(pairs))
             done = partial(_advance, progress, bar)
-            found[name] = measure(translator, pairs, beam=beam, alpha=1.0 if alpha is None else alpha, report=done)
+            found[name] = measure(translator, pairs, beam=beam, alpha=ALPHA if alpha is None else alpha, report=done)
     _write(output, found[models[0]].translations)
     if json_:
         _print_json(found, beam)

@@ -18,7 +18,7 @@ def translate(
     model: str = "en-fr",
     beam: int = 5,
     n_best: int = 1,
-    alpha: float = 1.0,
+    alpha: float = 1.4,
     max_length: int | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
     map_: Annotated[bool | None, Parameter(name="--map", negative="--no-map")] = None,

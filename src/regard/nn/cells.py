@@ -47,7 +47,10 @@ class Cell(nn.Module):
         if many and not torch.is_grad_enabled() and has_kernels(self.weight, self.dim):
             return self.series()(product, state)
         between = getattr(pointwise, f"{self.name}_step")
-        new: State = between(product, F.linear(state[0], self.weight, self.bias), *state)[: self.parts]
+        recurrent = F.linear(state[0], self.weight, self.bias)
+        # Under autocast the two are halved, and the state, where a kernel made it, is not.
+        as_the_state = (part.to(state[0].dtype) for part in (product, recurrent))
+        new: State = between(*as_the_state, *state)[: self.parts]
         return new
 
     def series(self) -> Callable[[Tensor, State], State]:

@@ -15,7 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 from regard.errors import DataError
 from regard.translation.batches import padded_batch
 from regard.translation.corpus import Pair
-from regard.translation.translator import BATCH, Translator
+from regard.translation.translator import ALPHA, BATCH, Translator
 
 WORDS_A_BUCKET = 10
 
@@ -53,7 +53,7 @@ def evaluate(
     pairs: Sequence[Pair],
     *,
     beam: int = 5,
-    alpha: float = 1.0,
+    alpha: float = ALPHA,
     report: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
     """Translate the sources and compare with the references; ``report`` hears how many are done."""

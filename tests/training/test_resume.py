@@ -15,7 +15,7 @@ from regard.training import checkpoint, train
 from regard.training.checkpoint import Checkpoints, State
 from regard.training.directory import Log, RunDirectory
 from tests.training.runs import assert_same_run, log, tensors, toy, write_config
-from tests.training.toy_task import settings
+from tests.training.toy_task import ToyTask, settings
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,24 @@ def test_after_kill_9_at_the_worst_moments(whole, tmp_path):
     assert toy(config, "--resume", TOY_DIE="publish:2").returncode == -9  # of 8 and 12: the second is not there
     assert Checkpoints(run).updates() == [8]
     assert list((run / "checkpoints").glob("*.partial-*"))
-    assert toy(config, "--resume", TOY_DIE="link:4").returncode == -9  # last of 8 on resuming; 12: last, best; 16
+    assert toy(config, "--resume", TOY_DIE="link:5").returncode == -9  # last of 8 on resuming; 12: last; last, best; 16
     assert Checkpoints(run).updates()[-1] == 16
     finished = toy(config, "--resume")
     assert finished.returncode == 0, finished.stderr
     assert_same_run(run, whole)
     assert not list((run / "checkpoints").glob("*.partial-*"))
+
+
+def test_after_a_validation_that_failed(whole, tmp_path, monkeypatch):
+    """Its updates are kept, and it is the first thing that is done again."""
+    run = tmp_path / "run"
+    monkeypatch.setattr(ToyTask, "validate", lambda *_: (_ for _ in ()).throw(RuntimeError("no memory")))
+    with pytest.raises(RuntimeError, match="no memory"):
+        train(settings(run))
+    assert Checkpoints(run).latest().update == 6
+    monkeypatch.undo()
+    train(settings(run), resume=True)
+    assert_same_run(run, whole)
 
 
 def test_before_the_first_checkpoint_it_begins_anew(whole, tmp_path, monkeypatch):

@@ -221,6 +221,8 @@ class Trainer:
         self._log("update", values)
 
     def _validate(self) -> None:
+        if self.state.update not in self.checkpoints.updates():  # whatever a validation dies of, no update is lost
+            self._save()
         found = self._measure()
         value = self._value(found)
         better = self._better(value)

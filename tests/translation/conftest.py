@@ -46,6 +46,14 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def toy_back(toy_run: Path) -> Path:
+    """A run of the other direction."""
+    run = toy_run.with_name("back")
+    regard.train(run_file(toy_run.parent), overrides=[f"run={run}", "data.reverse=true"])
+    return run
+
+
+@pytest.fixture(scope="session")
 def blind_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same without attention."""
     return train(tmp_path_factory.mktemp("none"), attention="none")

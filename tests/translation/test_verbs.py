@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from regard.translation.gold import parse_gold
+from regard.translation.symmetric import grown
 from tests.cli.test_attend import regard
 from tests.translation import grammar
 
@@ -82,24 +84,33 @@ def test_evaluate_text_files_side_by_side(toy_run, tmp_path):
     assert len(output.read_text().splitlines()) == 20
 
 
+def aligned(*words):
+    """Each pair's links, and what is said beside them."""
+    verb = [sys.executable, "-m", "regard", "align", *map(str, words)]
+    done = subprocess.run(verb, capture_output=True, text=True, check=True)
+    return [parse_gold(line).sure for line in done.stdout.splitlines()], done.stderr
+
+
 def test_align_prints_pharaoh_and_the_error_rate(toy_run, tmp_path):
     gold = tmp_path / "gold"
     gold.write_text(f"{grammar.GOLD}\n" * 100)
-    words = [
-        sys.executable,
-        "-m",
-        "regard",
-        "align",
-        str(toy_run),
-        str(toy_run.parent / "dev.tsv"),
-        "--gold",
-        str(gold),
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    links = [set(line.split()) for line in done.stdout.splitlines()]
+    links, said = aligned(toy_run, toy_run.parent / "dev.tsv", "--gold", gold)
     assert len(links) == 100
-    assert sum({"1-2", "2-1"} <= line for line in links) > 80
-    assert 0 < float(done.stderr.removeprefix("alignment error rate: ")) < 0.35
+    assert sum({(1, 2), (2, 1)} <= line for line in links) > 80
+    assert 0 < float(said.removeprefix("alignment error rate: ")) < 0.35
+
+
+def test_align_with_the_other_direction(toy_run, toy_back):
+    data = toy_run.parent / "dev.tsv"
+    (there, _), (back, _), (both, _) = (
+        aligned(toy_run, data),
+        aligned(toy_back, data),
+        aligned(toy_run, data, "--reverse", toy_back),
+    )
+    assert sum({(1, 2), (2, 1), (5, 6), (6, 5)} <= line for line in both) > 80
+    turned = [{(i, j) for j, i in line} for line in back]
+    assert both == [grown(*lines) for lines in zip(there, turned, strict=True)]
+    assert both != there
 
 
 @pytest.mark.parametrize(

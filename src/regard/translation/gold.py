@@ -1,4 +1,4 @@
-"""Alignments that people made, and how far a model's are from them."""
+"""Alignments as text; those that people made, and how far a model's are from them."""
 
 from __future__ import annotations
 
@@ -47,6 +47,15 @@ def parse_gold(line: str, where: str = "line") -> Gold:
         if match[2] == "-":
             sure.add(link)
     return Gold(sure, possible)
+
+
+def pharaoh(links: Iterable[Link]) -> str:
+    """Links as text, in the order given.
+
+    >>> pharaoh([(0, 0), (1, 2)])
+    '0-0 1-2'
+    """
+    return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def alignment_error_rate(found: Iterable[Iterable[Link]], gold: Iterable[Gold]) -> float:

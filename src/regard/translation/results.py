@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.errors import InputError
 from regard.shown import Shown
+from regard.translation.gold import pharaoh
 from regard.translation.words import Weights, without_end
 
 
@@ -99,7 +100,7 @@ class Alignment(Shown):
 
     def pharaoh(self) -> str:
         """The links as ``i-j`` from 0, source word first."""
-        return " ".join(f"{i}-{j}" for i, j in self.links)
+        return pharaoh(self.links)
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """The map as a figure, as for a translation."""

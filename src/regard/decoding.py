@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from regard.arrays import check_sizes
+from regard.arrays import check_sizes, widened
 from regard.errors import InputError, ShapeError
 from regard.marks import BOS, EOS, PAD
 
@@ -184,7 +184,7 @@ class _Search:
             width = min(self.rules.beam, words.shape[1] * (stepped.logits.shape[2] - 1))
             candidates = self._candidates(stepped, log_probs, width)
             parents, new_words, new_log_probs = self._split(active, candidates, width)
-            weights = None if stepped.weights is None else stepped.weights.cpu().numpy()
+            weights = None if stepped.weights is None else widened(stepped.weights).cpu().numpy()
             self.past.append(_Past({s: row for row, s in enumerate(active)}, parents, new_words, weights))
             going = [row for row, sentence in enumerate(active) if not self._done(sentence, new_log_probs[row])]
             state, chosen = stepped.state, torch.from_numpy(parents)

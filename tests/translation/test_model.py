@@ -1,5 +1,6 @@
 """Translation models: what they promise to training and search."""
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -136,6 +137,17 @@ def test_mixed_precision_comes_close(model, batch):
     loss.objective.backward()
     torch.testing.assert_close(loss.nll.detach(), single(batch).nll.detach(), rtol=0.01, atol=0.0)
     assert all(weight.grad.isfinite().all() for weight in single.parameters() if weight.grad is not None)
+
+
+def test_mixed_precision_searches(model, batch):
+    """As validations of a run in bfloat16 do."""
+    single = model.float().eval()
+    limits = [limit_for(int(length), single.longest) for length in batch.source_lengths]
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        found = search(single, single.start(batch.source, batch.source_lengths), limits, beam=2)
+    assert all(np.isfinite(best.log_prob) for best, *_ in found)
+    weights = [best.weights for best, *_ in found if best.weights is not None]
+    assert all(np.isfinite(looks).all() for looks in weights)
 
 
 def test_learned_positions_limit_what_is_written_and_never_fail():

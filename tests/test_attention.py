@@ -173,7 +173,7 @@ def test_half_precision_is_computed_wide_and_given_back_as_it_came(dtype, score)
     assert_allclose(attended.context.double(), wide.context, rtol=0.01, atol=0.01)
 
 
-def test_autocast_does_not_round_what_is_attended_to():
+def test_autocast_does_not_round_a_fused_context():
     query, key = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1)).split(2, 1)
     with torch.autocast("cpu", torch.bfloat16):
         attended = regard.attend(query, key)

@@ -38,7 +38,7 @@ def take_out(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
     apart, rest = [], []
     for pair in pairs:
         number = (words(pair[0]) - 1) // RANGE
-        if number < RANGES and room[number] > 0 and often[pair[0]] == 1:
+        if 0 <= number < RANGES and room[number] > 0 and often[pair[0]] == 1:
             room[number] -= words(pair[0])
             apart.append(pair)
         else:

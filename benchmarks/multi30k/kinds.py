@@ -83,7 +83,7 @@ def main() -> None:
             values = run_file(given.folder, run, KINDS[name], given.updates, given.threads)
             regard.train(values, resume=(run / "run.json").exists())
             (run / "done").touch()
-        found = evaluate(run, given.data, given.folder, "de", split="val")
+        found = evaluate(run, given.data, given.folder, "de", split="val", alpha=1.0)
         seconds = seconds_per_epoch(run)
         print(f"| {name} | {found['legacy']:.1f} | {found['sacrebleu']:.1f} | {seconds:.0f} |", flush=True)
 

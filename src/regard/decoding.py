@@ -115,7 +115,7 @@ def search(
     if n_best > beam:
         raise InputError(f"a beam of {beam} cannot give {n_best} best; ask for 1 <= n_best <= beam")
     if not 0 <= alpha <= 10:
-        raise InputError(f"alpha = {alpha} cannot weigh the length penalty; use 0 (none) to about 1, at most 10")
+        raise InputError(f"alpha = {alpha} cannot weigh the length penalty; use 0 (none) to about 1.5, at most 10")
     if beam > MOST:
         raise InputError(f"a beam of {beam} is more than {MOST}; 5 to 10 find what there is to find")
     if any(limit < 1 for limit in limits):

@@ -242,3 +242,20 @@ def test_what_cannot_be_taken(change: dict[str, Any], error: type[Exception], te
     arguments: dict[str, Any] = {"query": torch.zeros(6, 5), "key": torch.zeros(6, 5), "value": torch.zeros(6, 3)}
     with pytest.raises(error, match=text):
         window_attention(**{"width": 2, **arguments, **change})
+
+
+@pytest.mark.parametrize("score", ["dot", "additive"])
+def test_autocast_changes_nothing(score):
+    """Neither the context, written piece by piece into one tensor, nor its gradients."""
+    generator = torch.Generator().manual_seed(1)
+    query, key, value = (torch.randn(3, 9, 4, generator=generator).requires_grad_() for _ in range(3))
+    options = {"width": 2, "score": score, "v": torch.ones(4) if score == "additive" else None}
+    lengths = torch.tensor([9, 5, 3])
+
+    def look(autocast):
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            context = window_attention(query, key, value, lengths=lengths, **options)
+            weights = window_weights(query, key, **options)
+        return context, weights, *torch.autograd.grad(context.sum(), (query, key, value))
+
+    assert all(torch.equal(one, two) for one, two in zip(look(True), look(False), strict=True))

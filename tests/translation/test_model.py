@@ -20,6 +20,7 @@ KINDS = {
     "cgru": RNNConfig(cell="cgru", **SMALL, **PLAIN),
     "feeding": RNNConfig(attention="general", cell="lstm", input_feeding=True, **SMALL, **PLAIN),
     "deep": RNNConfig(encoder_layers=2, decoder_layers=2, readout="maxout", **SMALL, **PLAIN),
+    "local-m": RNNConfig(attention="general", span="local-m", window=2, **SMALL, **PLAIN),
     "local-p": RNNConfig(attention="general", span="local-p", window=2, **SMALL, **PLAIN),
     **{
         positions: TransformerConfig(layers=2, size=16, heads=2, feedforward=32, dropout=0.0, positions=positions)

@@ -26,6 +26,8 @@ def test_neighbours_are_taken_while_a_word_of_theirs_is_free():
     assert grown([*both, (1, 1), (2, 2)], both) == {(0, 0), (1, 1), (2, 2)}  # one leads to the next
     assert grown([*both, (0, 1)], [*both, (1, 0)]) == {(0, 0), (0, 1), (1, 0)}  # beside it, and below
     assert grown([(0, 0), (1, 1), (0, 1)], [(0, 0), (1, 1)]) == {(0, 0), (1, 1)}  # both words have a link
+    straight_first = grown([(1, 0), (0, 1)], [(0, 1), (1, 1), (2, 1)])
+    assert straight_first == {(0, 1), (1, 1), (1, 0), (2, 1)}  # across first, (1, 0) would leave no room for (1, 1)
 
 
 def test_links_have_the_source_word_first():
@@ -33,5 +35,5 @@ def test_links_have_the_source_word_first():
     there = looking([1, 0], words=3)  # target 0 looks at source 1, target 1 at source 0
     back = looking([1, 0, 0], words=2)
     assert symmetrised(there, back) == [(0, 1), (1, 0), (2, 0)]
-    with pytest.raises(InputError, match=r"got one of 3 words to 2, and one back of 4 to 3"):
+    with pytest.raises(InputError, match=r"into 3 and 2 words, the other into 3 and 4 \('0 1 2'…\)"):
         symmetrised(there, looking([0, 0, 0], words=4))

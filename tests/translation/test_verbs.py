@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
 
 import pytest
 
+from regard.cli.translate import translate
 from regard.translation.gold import parse_gold
 from regard.translation.symmetric import grown
+from regard.translation.translator import ALPHA
 from tests.cli.test_attend import regard
 from tests.translation import grammar
 
@@ -27,6 +30,11 @@ def test_translate_words_and_json(toy_run, tmp_path):
     assert '"rows":["la","voiture","rouge"' in (tmp_path / "map.html").read_text()
     both = regard("translate", SENTENCE, "a cat", "--model", str(toy_run), "--n-best", "2").splitlines()
     assert len(both) == 4
+
+
+def test_the_command_weighs_lengths_as_the_package_does():
+    """It names the number itself, so that --help need not import torch."""
+    assert inspect.signature(translate).parameters["alpha"].default == ALPHA
 
 
 def test_translate_prints_the_map_when_asked(toy_run):

@@ -211,17 +211,24 @@ class _Plan:
         return self.scale is not None and self.same_width
 
     def context(self, piece: _Piece, query: Tensor, key: Tensor, value: Tensor, v: Tensor | None) -> Tensor:
-        if self.scale is None:
-            return self.weights(piece, query, key, v) @ value
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=piece.hidden, scale=self.scale)
+        with _one_dtype(query):
+            if self.scale is None:
+                return self.weights(piece, query, key, v) @ value
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=piece.hidden, scale=self.scale)
 
     def weights(self, piece: _Piece, query: Tensor, key: Tensor, v: Tensor | None) -> Tensor:
-        if self.scale is None:
-            assert v is not None
-            from regard.kernels.additive import additive_scores
+        with _one_dtype(query):
+            if self.scale is None:
+                assert v is not None
+                from regard.kernels.additive import additive_scores
 
-            return (additive_scores(query, key, v) + piece.hidden).softmax(-1)
-        return (query @ key.mT * self.scale + piece.hidden).softmax(-1)
+                return (additive_scores(query, key, v) + piece.hidden).softmax(-1)
+            return (query @ key.mT * self.scale + piece.hidden).softmax(-1)
+
+
+def _one_dtype(like: Tensor) -> torch.autocast:
+    """Without autocast: all blocks are written into one tensor, and the backward pass computes them again."""
+    return torch.autocast(like.device.type, enabled=False)
 
 
 class _WindowAttention(torch.autograd.Function):

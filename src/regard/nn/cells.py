@@ -48,9 +48,9 @@ class Cell(nn.Module):
             return self.series()(product, state)
         between = getattr(pointwise, f"{self.name}_step")
         recurrent = F.linear(state[0], self.weight, self.bias)
-        # Under autocast the two are halved, and the state, where a kernel made it, is not.
-        as_the_state = (part.to(state[0].dtype) for part in (product, recurrent))
-        new: State = between(*as_the_state, *state)[: self.parts]
+        # Autocast halves what comes out of products; the state stays whole, as in the kernels.
+        whole = (part.to(self.weight.dtype) for part in (product, recurrent, *state))
+        new: State = between(*whole)[: self.parts]
         return new
 
     def series(self) -> Callable[[Tensor, State], State]:

@@ -60,7 +60,7 @@ class Trainer:
         self.task, self.config, self.processes = task, config, processes
         self.checkpoints, self.log, self.progress = checkpoints, log, progress
         self.device = processes.device
-        self.state = State()
+        self.state, self.saved_update = State(), 0
         self.model = task.build_model(torch.Generator().manual_seed(config.seed)).to(self.device)
         if config.begin_with and fresh:
             self._begin_with(find(config.begin_with))
@@ -93,7 +93,7 @@ class Trainer:
         prefix = f"random.{self.processes.rank}."
         mine = {name.removeprefix(prefix): tensor for name, tensor in stored.items() if name.startswith(prefix)}
         restore_random_states(mine, self.device)
-        self.state = state
+        self.state, self.saved_update = state, state.update
 
     def run(self, signals: Signals) -> State:
         """Train to the end, or until a signal asks to stop; a checkpoint is written either way."""
@@ -221,7 +221,7 @@ class Trainer:
         self._log("update", values)
 
     def _validate(self) -> None:
-        if self.state.update not in self.checkpoints.updates():  # whatever a validation dies of, no update is lost
+        if self.state.update != self.saved_update:  # whatever a validation dies of, no update is lost
             self._save()
         found = self._measure()
         value = self._value(found)
@@ -299,7 +299,7 @@ class Trainer:
             for rank, gathered in enumerate(self.processes.gather(tensor)):
                 generators[f"random.{rank}.{name}"] = gathered
         self.processes.by_first(lambda: self._write(generators, averaged))
-        self.saved_at = time.monotonic()
+        self.saved_at, self.saved_update = time.monotonic(), self.state.update
 
     def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
         validated = [entry["update"] for entry in self.state.history]

@@ -10,7 +10,8 @@ from regard.errors import InputError
 from regard.translation.gold import Link
 from regard.translation.results import Alignment
 
-NEIGHBOURS = [step for step in product((-1, 0, 1), repeat=2) if step != (0, 0)]
+NEIGHBOURS = sorted(product((-1, 0, 1), repeat=2), key=lambda step: abs(step[0]) + abs(step[1]))[1:]
+"""Steps to those beside, above and below, and then to those across."""
 
 
 def symmetrised(there: Alignment, back: Alignment) -> list[Link]:
@@ -18,8 +19,8 @@ def symmetrised(there: Alignment, back: Alignment) -> list[Link]:
     words, turned = (len(there.source_words), len(there.target_words)), (len(back.target_words), len(back.source_words))
     if words != turned:
         raise InputError(
-            "two alignments of the same pair are needed, one of each direction; got one of "
-            f"{words[0]} words to {words[1]}, and one back of {turned[1]} to {turned[0]}"
+            f"one model cuts the pair into {words[0]} and {words[1]} words, the other into {turned[0]} and {turned[1]} "
+            f"({' '.join(there.source_words)[:40]!r}…). Their vocabulary.normalization must be the same."
         )
     return sorted(grown(there.links, [(i, j) for j, i in back.links]))
 

@@ -20,6 +20,7 @@ from regard.translation.critic import TranslationCritic
 from regard.translation.encoded import SIDES, EncodedCorpus, encode_corpus
 from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
+from regard.translation.translator import ALPHA
 from regard.translation.vocabularies import (
     Vocabularies,
     given_vocabularies,
@@ -111,7 +112,7 @@ class TranslationTask:
             nll, tokens = nll + float(loss.nll), tokens + int(loss.tokens)
             limits = [limit_for(length, model.longest) for length in batch.source_lengths.tolist()]
             state = model.start(batch.source, batch.source_lengths)
-            best = search(model, state, limits, beam=self.config.validation.beam)
+            best = search(model, state, limits, beam=self.config.validation.beam, alpha=ALPHA)
             for row, hypotheses in zip(share.rows.tolist(), best, strict=True):
                 found[row] = self.vocabularies.target.decode(hypotheses[0].words)
         references = references_of(self._texts, lowercase=self.config.vocabulary.lowercase)

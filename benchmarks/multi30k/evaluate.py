@@ -52,5 +52,5 @@ if __name__ == "__main__":
     parser.add_argument("target", choices=("de", "fr"))
     parser.add_argument("--split", default=TEST, choices=(TEST, "val"))
     parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--alpha", type=float, default=ALPHA, help="weight of the length penalty; choose it on val")
+    parser.add_argument("--alpha", type=float, default=ALPHA, help="weight of the length penalty")
     print(json.dumps(evaluate(**vars(parser.parse_args())), indent=1))

@@ -1,8 +1,8 @@
 """python -m benchmarks.multi30k.teach RUN FOLDER TARGET: what a trained translator makes of the training sentences.
 
 For a student to learn from, beside the references (sequence-level distillation, Kim and Rush 2016). FOLDER is what
-``prepare`` made; written there are ``taught.TARGET``, the best translation of each line of ``train.en``, and
-``nearest.TARGET``, of its five best the one that shares most with the reference.
+``prepare`` made; written there, under the name of the run, are ``NAME.best.TARGET``, the best translation of each line
+of ``train.en``, and ``NAME.nearest.TARGET``, of its five best the one that shares most with the reference.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ BEAM = 5
 
 
 def teach(run: Path, folder: Path, target: str) -> None:
-    taught, nearest = [], []
+    best, nearest = [], []
     found = Translator.load(run).stream(lines_of(folder / "train.en"), beam=BEAM, n_best=BEAM, alpha=1.0)
-    for best, reference in zip(found, lines_of(folder / f"train.{target}"), strict=True):
-        texts = [best.text, *(other.text for other in best.alternatives)]
-        taught.append(best.text)
+    for first, reference in zip(found, lines_of(folder / f"train.{target}"), strict=True):
+        texts = [first.text, *(other.text for other in first.alternatives)]
+        best.append(first.text)
         nearest.append(max(texts, key=lambda text: gleu(text.split(), reference.split())))
-    for name, lines in (("taught", taught), ("nearest", nearest)):
-        write_text(folder / f"{name}.{target}", "".join(f"{line}\n" for line in lines))
+    for name, lines in (("best", best), ("nearest", nearest)):
+        write_text(folder / f"{run.name}.{name}.{target}", "".join(f"{line}\n" for line in lines))
 
 
 if __name__ == "__main__":

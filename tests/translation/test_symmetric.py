@@ -7,33 +7,34 @@ import pytest
 
 from regard.errors import InputError
 from regard.translation.results import Alignment
-from regard.translation.symmetric import grown, symmetrised
+from regard.translation.symmetric import symmetrised
 
 
-def looking(places, words):
-    """An alignment whose target words look at these places of a source of so many words."""
-    names = [str(number) for number in range(words)]
-    return Alignment(names, [str(place) for place in places], np.eye(words + 1)[list(places)], 0.0)
+def looking(*rows):
+    """An alignment with these weights, of target words on source words; what is left is on the end mark."""
+    weights = np.array(rows)
+    raw = np.column_stack([weights, 1 - weights.sum(1)])
+    return Alignment([f"s{i}" for i in range(weights.shape[1])], [f"t{j}" for j in range(len(weights))], raw, 0.0)
 
 
-def test_what_both_find_is_kept_and_what_is_far_from_it_is_not():
-    assert grown([(0, 0), (5, 1)], [(0, 0), (1, 5)]) == {(0, 0)}
-    assert grown([(0, 0)], [(1, 1)]) == set()
+def test_a_link_is_what_both_find_and_has_the_source_word_first():
+    there = looking([0.1, 0.9, 0.0], [0.6, 0.1, 0.3])  # two target words, three source words
+    back = looking([0.2, 0.8], [0.9, 0.1], [0.7, 0.3])
+    assert symmetrised(there, back) == [(0, 1), (1, 0)]
 
 
-def test_neighbours_are_taken_while_a_word_of_theirs_is_free():
-    both = [(0, 0)]
-    assert grown([*both, (1, 1), (2, 2)], both) == {(0, 0), (1, 1), (2, 2)}  # one leads to the next
-    assert grown([*both, (0, 1)], [*both, (1, 0)]) == {(0, 0), (0, 1), (1, 0)}  # beside it, and below
-    assert grown([(0, 0), (1, 1), (0, 1)], [(0, 0), (1, 1)]) == {(0, 0), (1, 1)}  # both words have a link
-    straight_first = grown([(1, 0), (0, 1)], [(0, 1), (1, 1), (2, 1)])
-    assert straight_first == {(0, 1), (1, 1), (1, 0), (2, 1)}  # across first, (1, 0) would leave no room for (1, 1)
+def test_one_that_is_sure_turns_one_that_wavers():
+    """Alone, the first target word looks at the first source word, which belongs to the second."""
+    there = looking([0.5, 0.4], [0.9, 0.1])
+    back = looking([0.1, 0.9], [0.8, 0.2])
+    assert there.links == [(0, 0), (0, 1)]
+    assert symmetrised(there, back) == [(0, 1), (1, 0)]
 
 
-def test_links_have_the_source_word_first():
-    """Three source words, two target words; the last source word belongs to the second target word too."""
-    there = looking([1, 0], words=3)  # target 0 looks at source 1, target 1 at source 0
-    back = looking([1, 0, 0], words=2)
-    assert symmetrised(there, back) == [(0, 1), (1, 0), (2, 0)]
-    with pytest.raises(InputError, match=r"into 3 and 2 words, the other into 3 and 4 \('0 1 2'…\)"):
-        symmetrised(there, looking([0, 0, 0], words=4))
+def test_where_one_looks_at_nothing_there_is_no_link():
+    assert symmetrised(looking([0.0, 1.0], [0.0, 0.0]), looking([0.5, 0.5], [1.0, 0.0])) == [(1, 0)]
+
+
+def test_pairs_of_other_words_are_refused():
+    with pytest.raises(InputError, match=r"into 3 and 1 words, the other into 2 and 1 \('s0 s1 s2'…\)"):
+        symmetrised(looking([1.0, 0.0, 0.0]), looking([1.0], [1.0]))

@@ -37,8 +37,8 @@ def align(
     target
         The target's text file, where DATA holds the source sentences alone.
     reverse
-        A model of the other direction, by which the links are made symmetric: those that both find, and neighbours of
-        these that one finds ("grow-diag").
+        A model of the other direction, by which the links are made symmetric: the maps of both are multiplied, and a
+        link is what is largest in its row and in its column.
     gold
         Alignments to compare with, a line a pair (i-j sure, ipj possible): the alignment error rate goes to stderr.
     offset

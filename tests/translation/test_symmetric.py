@@ -31,6 +31,10 @@ def test_one_that_is_sure_turns_one_that_wavers():
     assert symmetrised(there, back) == [(0, 1), (1, 0)]
 
 
+def test_of_two_that_look_at_the_same_word_it_is_the_one_it_looks_at():
+    assert symmetrised(looking([0.9, 0.1], [0.9, 0.1]), looking([0.6, 0.4], [0.5, 0.5])) == [(0, 0)]
+
+
 def test_where_one_looks_at_nothing_there_is_no_link():
     assert symmetrised(looking([0.0, 1.0], [0.0, 0.0]), looking([0.5, 0.5], [1.0, 0.0])) == [(1, 0)]
 

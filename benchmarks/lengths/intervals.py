@@ -6,7 +6,7 @@ PAIRS is what ``prepare.py`` made, TRANSLATIONS what ``regard evaluate MODEL PAI
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from prepare import RANGE, RANGES, words
@@ -24,4 +24,7 @@ def main(pairs: Path, translations: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("translations", type=Path)
+    main(**vars(parser.parse_args()))

@@ -134,6 +134,16 @@ def test_a_step_of_halved_products_goes_on_from_a_whole_state(kind):
         torch.testing.assert_close(got, want, rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("kind", CELLS)
+@torch.no_grad()
+def test_a_step_makes_a_halved_state_whole(kind):
+    """As the first one is, which a product made; it would be rounded at every step."""
+    cell = CELLS[kind](16)
+    state = tuple(draw(3, 16, seed=seed).bfloat16() for seed in range(cell.parts))
+    with mixed():
+        assert {part.dtype for part in cell.step(draw(3, cell.gates * 16), state)} == {torch.float32}
+
+
 def test_a_step_of_no_rows():
     linear = DeferredLinear(draw(5, 4).requires_grad_())
     assert linear(torch.ones(0, 4)).shape == (0, 5)

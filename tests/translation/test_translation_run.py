@@ -14,6 +14,7 @@ from regard.training import train
 from regard.training.config import load_config
 from regard.training.weights import load_weights
 from regard.translation.task import TranslationTask
+from regard.translation.translator import ALPHA
 from regard.translation.vocabularies import stored_vocabularies
 from tests.training.runs import assert_same_run, log
 
@@ -155,7 +156,8 @@ def test_bleu_is_100_when_the_model_is_right(corpora, tmp_path, monkeypatch):
         def start(self, *_):
             return None
 
-    def perfect(model, *_, **__):
+    def perfect(model, *_, alpha, **__):
+        assert alpha == ALPHA  # as translations are searched for
         rows = model.batch.target.tolist()
         return [[type("H", (), {"words": [w for w in row if w > 3]})()] for row in rows]
 

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo figures test lint test-lowest bench clean
+.PHONY: demo figures test test-fast lint wheel test-lowest bench torture clean
 
 demo: .venv/regard.stamp
 	$(BIN)/regard demo --out demo
@@ -11,16 +11,30 @@ figures: .venv/regard.stamp
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/reference.py
 
+# PYTEST_FLAGS are handed to pytest: PYTEST_FLAGS=--cov measures coverage, and fails below the floor of pyproject.toml.
 test: .venv/test.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)
+
+# What can be said in a minute: no training, no browser, nothing that builds or installs.
+test-fast: .venv/test.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not training and not browser and not slow" $(PYTEST_FLAGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/oxlint --deny-warnings src
+
+wheel: .venv/test.stamp
+	rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m benchmarks
+
+# Attacks on all of it, case by case; goes on where it was stopped. benchmarks/torture/README.md gets the table.
+torture: .venv/test.stamp
+	$(BIN)/python -m benchmarks.torture
 
 # The same tests with the lowest version of every dependency (torch as pip offers it).
 test-lowest: .venv-lowest/test.stamp
@@ -48,4 +62,4 @@ test-lowest: .venv-lowest/test.stamp
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest demo
+	rm -rf .venv .venv-lowest .torture demo dist

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-import regard
+from tests import shapes
 
-pytest_plugins = ["tests.chromium"]
+shapes.install()  # before anything of the package is imported
+
+import regard  # noqa: E402
+
+pytest_plugins = ["tests.chromium", "tests.markers"]
 
 settings.register_profile("regard", deadline=None)  # a busy machine is not a defect
 settings.load_profile("regard")

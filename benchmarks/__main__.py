@@ -11,7 +11,7 @@ import warnings
 
 from rich.console import Console
 
-from benchmarks import additive, attend, decoding_step, growth, large, multi_head, windows
+from benchmarks import additive, attend, decoding_step, dropout, growth, large, multi_head, windows
 from benchmarks.report import show, write
 
 PIECES = {
@@ -21,6 +21,7 @@ PIECES = {
     "windows": windows,
     "attend": attend,
     "multi_head": multi_head,
+    "dropout": dropout,
     "growth": growth,
 }
 

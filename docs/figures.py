@@ -11,22 +11,22 @@ import torch
 from PIL import Image
 
 import regard
-from regard import worked
+from regard import worked_examples
 from regard.captioning.scenes import COLOURS, make_scene
 from regard.demo import lengths
 from regard.show.figures import plot_map, plot_steps
-from regard.show.photos import plot_caption
+from regard.show.photo_figures import plot_caption
 
 HERE = Path(__file__).parent / "pictures"
 
 
 def steps() -> None:
-    worked.first().plot(HERE / "steps.png")
+    worked_examples.first().plot(HERE / "steps.png")
     rng = np.random.default_rng(0)
     score = regard.scores.Additive(W_q=rng.normal(size=(4, 3)), W_k=rng.normal(size=(4, 3)), v=rng.normal(size=4))
-    state, annotations = np.array(worked.STATE) / 20, np.array(worked.ANNOTATIONS) / 50
+    state, annotations = np.array(worked_examples.STATE) / 20, np.array(worked_examples.ANNOTATIONS) / 50
     regard.attend(state, annotations, score=score).plot(HERE / "additive.png")
-    plot_steps([step for step in worked.second().steps() if step.name in NEEDED], HERE / "self.png")
+    plot_steps([step for step in worked_examples.second().steps() if step.name in NEEDED], HERE / "self.png")
 
 
 NEEDED = ("scores", "weights", "context")

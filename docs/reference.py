@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
+import textwrap
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +22,9 @@ Every public name. This page is written by `python docs/reference.py` from the p
 to date. Shape letters: b batch, h heads, q queries, k keys, d width of query and key, v width of value. A mask is True
 where a query may look.
 """
-GIVEN = ("Alignment", "Attended", "Caption", "Captioner", "Translation", "Translator")  # not made by calling them
+GIVEN = (  # not made by calling them
+    "Alignment", "Attended", "Caption", "Captioner", "RunResult", "Translation", "Translator", "Watched",
+)  # fmt: skip
 ROOMS: dict[ModuleType, tuple[str, ...]] = {
     scores: ("Dot", "ScaledDot", "Cosine", "General", "Additive", "Concat", "Location", "Score"),
     normalizers: ("softmax", "sparsemax", "hard", "Sampled"),
@@ -43,14 +49,46 @@ def page() -> str:
 def _entry(home: str, name: str, thing: Any) -> str:
     called = "" if not callable(thing) or _is_error(thing) or name in GIVEN else _called(thing)
     lines = [f"### `{home}.{name}{called}`\n", f"{_told(thing, whole=True)}\n"]
-    if inspect.isclass(thing) and home == "regard":
-        ours = [kind for kind in thing.__mro__ if kind.__module__.startswith("regard")]
-        for method, function in (one for kind in ours for one in vars(kind).items()):
-            plain = inspect.unwrap(getattr(function, "__func__", function))
-            if not method.startswith("_") and inspect.isfunction(plain):
-                lines.append(f"* `.{method}{_called(plain, method=True)}`: {_told(plain)}")
-        lines.append("")
+    if inspect.isclass(thing) and not _is_error(thing):
+        members = _members(thing) if home == "regard" else _fields(thing) if hasattr(thing, "_fields") else []
+        lines += [*members, ""] if members else []
     return "\n".join(lines)
+
+
+def _members(thing: type) -> list[str]:
+    """A line for each field, property and method, those of base classes after the class' own."""
+    lines = []
+    for kind in thing.__mro__:
+        if not kind.__module__.startswith("regard"):
+            continue
+        lines += _fields(kind)
+        public = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+        for name, member in public.items():
+            if isinstance(member, property | cached_property):
+                lines.append(
+                    f"* `.{name}`: {_told(member.func if isinstance(member, cached_property) else member.fget)}"
+                )
+        for name, member in public.items():
+            plain = inspect.unwrap(getattr(member, "__func__", member))
+            if inspect.isfunction(plain):
+                lines.append(f"* `.{name}{_called(plain, method=True)}`: {_told(plain)}")
+    return lines
+
+
+def _fields(kind: type) -> list[str]:
+    """A line for each annotated field, with the docstring below it in the source."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    lines = []
+    for statement, after in zip_longest(tree.body, tree.body[1:]):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        said = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            said = ": " + " ".join(after.value.value.split()).replace("``", "`")
+        if not statement.target.id.startswith("_"):
+            lines.append(f"* `.{statement.target.id}`{said}")
+    return lines
 
 
 def _is_error(thing: Any) -> bool:
@@ -68,7 +106,8 @@ def _called(thing: Any, *, method: bool = False) -> str:
             parts.append("*")
             starred = True
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}".replace("'", '"')
-        parts.append(f"{name}{default}")
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        parts.append(f"{stars}{name}{default}")
     return f"({', '.join(parts)})"
 
 

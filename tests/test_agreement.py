@@ -51,14 +51,15 @@ def cases(draw: Any) -> Case:
 def mask_for(name: str, case: Case) -> np.ndarray | None:
     q, k = len(case.query), len(case.key)
     rng = np.random.default_rng(q * 31 + k)
-    return {
+    kinds: dict[str, np.ndarray | None] = {
         "none": None,
         "causal": masks.causal(q, k),
         "padding": np.broadcast_to(masks.padding(np.array(max(1, k // 2)), k), (q, k)),
         "window": masks.window(q, 1, k),
         "any": rng.random((q, k)) < 0.5,
         "nothing": np.zeros((q, k), bool),
-    }[name]
+    }
+    return kinds[name]
 
 
 def score_object(name: str, case: Case, convert: Any = lambda x: x) -> Any:
@@ -132,10 +133,10 @@ def test_numpy_and_torch_agree_with_the_loops(score, normalize, mask, case):
 @given(case=cases())
 def test_other_libraries_agree_with_numpy(library, score, case):
     if library == "jax":
-        jax = pytest.importorskip("jax")
+        jax = pytest.importorskip("jax", reason="jax (the extra regard[jax]) is not installed")
         convert, tolerance = jax.numpy.asarray, 1e-5  # JAX computes in float32 unless told otherwise
     else:
-        strict = pytest.importorskip("array_api_strict")
+        strict = pytest.importorskip("array_api_strict", reason="array-api-strict, of '.[test]', is not installed")
         convert, tolerance = strict.asarray, 1e-12
     visible = mask_for("any", case)
     for normalize in NORMALIZERS:

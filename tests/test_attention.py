@@ -1,5 +1,7 @@
 """What holds for attention whatever the numbers: masks, extremes, gradients, laziness."""
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 import torch
@@ -66,7 +68,7 @@ def test_what_is_hidden_never_leaks(library, name, bad):
     kind = kinds()[name]
     if library == "numpy":
         kind = type(kind)(**{name: weight.numpy() for name, weight in vars(kind).items()})
-        query, key, value, visible = (x.numpy() for x in (query, key, value, visible))
+        query, key, value, visible = (cast(Any, x.numpy()) for x in (query, key, value, visible))
     got = np.asarray(attend(query, key, value, score=kind, visible=visible).context)
     # Queries 0 and 1 see none of it, query 2 sees the bad entry of value 2, query 3 the bad key 3 as well.
     assert_allclose(got[:2], clean[:2], rtol=1e-12)
@@ -91,7 +93,8 @@ def test_steps_show_what_was_computed_with_where_a_key_is_no_number():
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_a_hidden_key_whose_product_overflows_never_leaks(library, dtype, large):
-    query, key, value = np.full((4, 3), 10, dtype), np.ones((5, 3), dtype), np.ones((5, 2), dtype)
+    inputs: list[Any] = [np.full((4, 3), 10, dtype), np.ones((5, 3), dtype), np.ones((5, 2), dtype)]
+    query, key, value = inputs
     key[4, 0] = large
     if library == "torch":
         query, key, value = (torch.tensor(x, requires_grad=True) for x in (query, key, value))
@@ -217,7 +220,7 @@ def test_a_callable_scores_and_a_callable_normalizes():
 
 
 def test_jax_traces_and_differentiates():
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="jax (the extra regard[jax]) is not installed")
     rng = np.random.default_rng(0)
     query, key = jax.numpy.asarray(rng.normal(size=(4, 3))), jax.numpy.asarray(rng.normal(size=(5, 3)))
     visible = jax.numpy.asarray(masks.causal(4, 5)).at[0].set(False)
@@ -248,3 +251,9 @@ def test_unpacks_as_context_and_weights():
     context, weights = attend([1.0], [[1.0]])
     assert (context.tolist(), weights.tolist()) == ([1.0], [1.0])
     assert repr(regard.attend([1.0], [[1.0]])) == "Attended(context (1,), unpacks as context, weights)"
+
+
+def test_a_mask_is_taken_under_vmap():
+    query, key, visible = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 3, 5, seed=2) > -0.5
+    mapped = torch.vmap(lambda *one: attend(*one[:2], visible=one[2]).context)(query, key, visible)
+    torch.testing.assert_close(mapped, attend(query, key, visible=visible).context)

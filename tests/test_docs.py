@@ -1,5 +1,6 @@
 """Every Python block of the documentation runs, in order, page by page."""
 
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -15,7 +16,8 @@ from regard.translation.model_config import RNNConfig
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks").rglob("*.md"))]
+TEXTS = [*PAGES, *sorted(ROOT.glob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]
+A_PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|js|css|html|md|json|toml|cff)))`")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,7 @@ def test_a_new_kind_is_known_to_run_files_by_its_name():
 def test_the_reference_is_what_the_package_says(monkeypatch):
     docs = ROOT / "docs"
     monkeypatch.syspath_prepend(str(docs))
-    import reference
+    reference = importlib.import_module("reference")
 
     assert (docs / "reference.md").read_text() == reference.page(), "run python docs/reference.py"
     told = (docs / "reference.md").read_text()
@@ -69,3 +71,29 @@ def test_every_picture_and_file_that_the_pages_name_is_there_and_pictures_are_sm
             assert (ROOT / path).exists(), f"{page.name} names {path}"
     pictures = list((ROOT / "docs" / "pictures").iterdir())
     assert sum(picture.stat().st_size for picture in pictures) < 1_500_000
+
+
+def test_the_map_of_the_code_names_only_what_is_there():
+    named = A_PATH.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(named) > 80
+    missing = {path for path in named if not any((home / path).exists() for home in (ROOT, ROOT / "src" / "regard"))}
+    assert sorted(missing) == []
+
+
+def test_the_map_of_the_code_has_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    package = ROOT / "src" / "regard"
+    folders = [path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    for room in folders:
+        assert f"`{room}/`" in text, f"docs/architecture.md does not say what {room}/ is for"
+
+
+def test_version_changelog_and_citation_name_one_release():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## (.+)$", changelog, re.M)
+    assert releases[0] == "Unreleased"
+    version, _, date = releases[1].partition(" - ")
+    assert version == regard.__version__
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"version: {version}\n" in citation
+    assert f"date-released: {date}\n" in citation

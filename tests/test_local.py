@@ -1,5 +1,7 @@
 """Local attention against a loop over each window, and its cost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -122,6 +124,14 @@ def test_values_may_have_batches_that_query_and_key_have_not(convert):
     assert_allclose(near.weights[2], dense.weights, rtol=1e-12)
 
 
+def test_one_sentence_without_a_batch_may_be_padded():
+    query, key = np.random.default_rng(6).normal(size=(2, 5, 3))
+    visible = np.array([[True, True, True, True, False]])
+    near = attend_local(torch.from_numpy(query), torch.from_numpy(key), width=1, visible=torch.from_numpy(visible))
+    assert by_kernel(near)
+    assert_allclose(near.context, attend_local(query, key, width=1, visible=visible).context, rtol=1e-12)
+
+
 @pytest.mark.parametrize("score", ["dot", "scaled_dot", "additive", "concat"])
 def test_torch_takes_the_kernel_and_agrees_with_the_gathered_windows(score):
     rng = np.random.default_rng(4)
@@ -187,7 +197,7 @@ def test_with_stay_the_queries_after_the_last_key_look_around_it(causal):
 
 @pytest.mark.parametrize("name", ["query", "key", "value", "visible", "v"])
 def test_weights_of_tensors_written_over_since_are_refused(name):
-    tensors = {n: torch.ones(1, 5, 3) for n in ("query", "key", "value")}
+    tensors: dict[str, Any] = {n: torch.ones(1, 5, 3) for n in ("query", "key", "value")}
     visible, v = torch.ones(1, 1, 5, dtype=torch.bool), torch.ones(3)
     near = attend_local(**tensors, visible=visible, width=1, score=scores.SumOfTanh(v))
     assert by_kernel(near)

@@ -56,7 +56,7 @@ def test_positions_break_it(kind):
 
 def test_the_random_state_of_the_caller_is_left_alone():
     np.random.seed(3)  # noqa: NPY002 - the caller's habit, not ours
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     equivariance(lambda x: x, INPUTS)
-    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert (np.random.get_state(legacy=False)["state"]["key"] == before).all()  # noqa: NPY002
     assert positions.Equivariance(True, 0.0).holds

@@ -9,9 +9,9 @@ import regard
 def test_every_public_name_is_there_and_listed():
     assert sorted(regard.__all__) == sorted(
         [
-            "Alignment", "Attended", "Caption", "Captioner", "Step", "Translation", "Translator", "__version__",
-            "attend", "attend_local", "errors", "kernels", "masks", "nn", "normalizers", "positions", "scores",
-            "show", "softmax", "train",
+            "Alignment", "Attended", "Caption", "Captioner", "Faithfulness", "RunResult", "Step", "Translation",
+            "Translator", "Watched", "__version__", "attend", "attend_local", "errors", "faithfulness", "hide",
+            "kernels", "masks", "nn", "normalizers", "positions", "record", "scores", "show", "softmax", "train",
         ]
     )  # fmt: skip
     for name in regard.__all__:

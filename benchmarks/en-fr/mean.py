@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from regard.pretrained import find, vocabulary_files, weights_file
+from regard.training.runs import find, vocabulary_files, weights_file
 
 first, second, share, folder = find(sys.argv[1]), find(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4])
 ours, theirs = load_file(weights_file(first)), load_file(weights_file(second))

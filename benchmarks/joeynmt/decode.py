@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.joeynmt import common
 from regard.decoding import search
+from regard.search_options import SearchOptions
 
 
 def main() -> None:
@@ -29,8 +30,8 @@ def main() -> None:
         with torch.inference_mode():
             state = model.start(batch.source, batch.source_lengths)
             limits = [args.words] * args.sentences
-            found = search(model, state, limits, beam=args.beam, alpha=1.0, forbid=(0, 1, 2))
-        return clock() - begin, [hypotheses[0].words for hypotheses in found]
+            found = search(model, state, limits, SearchOptions(beam=args.beam), forbid=(0, 1, 2))
+        return clock() - begin, [hypotheses[0].tokens for hypotheses in found]
 
     given = {"limit": args.words, "beam": args.beam, "alpha": 1.0}
     with common.joey(args, common.joey_weights(model), batch, **given) as joey:

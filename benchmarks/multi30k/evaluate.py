@@ -15,7 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacremoses import MosesDetokenizer
 
 from regard import Translator
-from regard.translation.translator import ALPHA
+from regard.search_options import TRANSLATION
 
 TEST = "test_2016_flickr"
 
@@ -25,7 +25,14 @@ def lines_of(path: Path) -> list[str]:
 
 
 def evaluate(
-    run: Path, data: Path, folder: Path, target: str, *, split: str = TEST, beam: int = 5, alpha: float = ALPHA
+    run: Path,
+    data: Path,
+    folder: Path,
+    target: str,
+    *,
+    split: str = TEST,
+    beam: int = TRANSLATION.beam,
+    alpha: float = TRANSLATION.alpha,
 ) -> dict[str, object]:
     translator = Translator.load(run)
     found = [found.text for found in translator.stream(lines_of(folder / f"{split}.en"), beam=beam, alpha=alpha)]
@@ -51,6 +58,6 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("target", choices=("de", "fr"))
     parser.add_argument("--split", default=TEST, choices=(TEST, "val"))
-    parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--alpha", type=float, default=ALPHA, help="weight of the length penalty")
+    parser.add_argument("--beam", type=int, default=TRANSLATION.beam)
+    parser.add_argument("--alpha", type=float, default=TRANSLATION.alpha, help="weight of the length penalty")
     print(json.dumps(evaluate(**vars(parser.parse_args())), indent=1))

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from regard.attention import Attended, Step, attend
     from regard.captioning.captioner import Captioner
     from regard.captioning.results import Caption
+    from regard.inspection.hide import hide
+    from regard.inspection.recorder import record
     from regard.local import attend_local
     from regard.normalizers import softmax
+    from regard.text.faithfulness import Faithfulness, faithfulness
     from regard.training import train
+    from regard.training.run import RunResult
     from regard.translation.results import Alignment, Translation
     from regard.translation.translator import Translator
+    from regard.translation.watched import Watched
 
 __version__ = "0.1.0"
 
@@ -26,13 +31,19 @@ _HOME = {
     "Step": "attention",
     "attend": "attention",
     "attend_local": "local",
+    "hide": "inspection.hide",
+    "record": "inspection.recorder",
     "softmax": "normalizers",
+    "Faithfulness": "text.faithfulness",
+    "faithfulness": "text.faithfulness",
     "train": "training",
+    "RunResult": "training.run",
     "Captioner": "captioning.captioner",
     "Caption": "captioning.results",
     "Translator": "translation.translator",
     "Translation": "translation.results",
     "Alignment": "translation.results",
+    "Watched": "translation.watched",
 }
 _ROOMS = ("errors", "kernels", "masks", "nn", "normalizers", "positions", "scores", "show")
 
@@ -41,18 +52,24 @@ __all__ = [
     "Attended",
     "Caption",
     "Captioner",
+    "Faithfulness",
+    "RunResult",
     "Step",
     "Translation",
     "Translator",
+    "Watched",
     "__version__",
     "attend",
     "attend_local",
     "errors",
+    "faithfulness",
+    "hide",
     "kernels",
     "masks",
     "nn",
     "normalizers",
     "positions",
+    "record",
     "scores",
     "show",
     "softmax",

@@ -114,12 +114,15 @@ def broadcast_shapes(named: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ShapeError(f"the batch dimensions do not fit together: {listed}; each pair must be equal or 1") from None
 
 
-def all_finite(xp: Namespace, array: Array) -> bool:
-    """Whether every entry is surely finite; False while JAX traces, where values are not known."""
+def all_finite(xp: Namespace, *arrays: Array) -> bool:
+    """Whether every entry is surely finite; False while JAX traces or torch maps (vmap), where values are not known.
+
+    One pass over each array, as a sum is finite only if all entries are; and one answer that a device is waited for.
+    """
+    sums = [xp.sum(array, dtype=xp.float32 if _is_half(array.dtype) else None) for array in arrays]
     try:
-        wide = xp.float32 if _is_half(array.dtype) else None
-        return bool(xp.isfinite(xp.sum(array, dtype=wide)))  # one pass: a sum is finite only if all entries are
-    except TypeError:
+        return bool(xp.all(xp.isfinite(xp.stack(sums))))
+    except (TypeError, RuntimeError):
         return False
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from regard.arrays import (
     Array,
-    Namespace,
     all_finite,
     beside,
     boolean,
@@ -26,19 +25,24 @@ from regard.arrays import (
     numbers,
     widened,
 )
+from regard.computation import Computation, check_shapes, checked_scores, with_axes, without_query_axis
+from regard.displayable import Displayable
 from regard.errors import ShapeError
-from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
+from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of
 from regard.scores import Dot, ScaledDot, Score, ScoreFunction, Step, same_width, score_of
-from regard.shown import Shown
+from regard.shape_types import Float
 
 __all__ = ["Attended", "Step", "attend"]
 
 
-class Attended(Shown):
+class Attended(Displayable):
     """What attention gave: ``context``, and the ``weights`` and ``scores`` behind it. Unpacks as context, weights.
 
     Weights and scores that were not needed for the context are computed when first looked at.
     """
+
+    context: Array
+    """(..., q, v): the values of each query, mixed by its weights"""
 
     def __init__(
         self,
@@ -114,63 +118,58 @@ def attend(
     >>> context, weights
     (array([[20.]]), array([[0., 1.]]))
     """
-    xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
-    work = _Work(
-        xp,
-        dtype,
-        single=arrays["query"].ndim == 1,
-        query=arrays["query"][None, :] if arrays["query"].ndim == 1 else arrays["query"],
-        key=arrays["key"],
-        value=arrays.get("value", arrays["key"]),
-        score=score_of(score),
-        normalize=normalizer_of(normalize),
-    )
-    check_shapes(work.query, work.key, work.value)
-    work.visible, work.bias = _fit(work, visible, bias)
-    return work.attended()
+    return GlobalAttention.of(
+        query, key, value, score=score, normalize=normalize, visible=visible, bias=bias
+    ).attended()
 
 
-@dataclass
-class _Work:
-    """One call of attend, its inputs checked: query (..., q, d) even when a single one came."""
+@dataclass(kw_only=True)
+class GlobalAttention(Computation):
+    """One call of attend: query (..., q, d) even when a ``single`` one came."""
 
-    xp: Namespace
-    dtype: Any
-    single: bool
-    query: Array
-    key: Array
-    value: Array
-    score: ScoreFunction
-    normalize: Normalizer
-    visible: Array | None = None
-    bias: Array | None = None
+    single: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        query: Any,
+        key: Any,
+        value: Any = None,
+        *,
+        score: str | ScoreFunction,
+        normalize: str | Normalizer,
+        visible: Any = None,
+        bias: Any = None,
+        dropout: Callable[[Array], Array] | None = None,
+    ) -> GlobalAttention:
+        """What attend was called with, checked; ``dropout`` is that of a layer, on the weights."""
+        xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
+        single = arrays["query"].ndim == 1
+        made = cls(
+            xp=xp,
+            dtype=dtype,
+            single=single,
+            query=arrays["query"][None, :] if single else arrays["query"],
+            key=arrays["key"],
+            value=arrays.get("value", arrays["key"]),
+            score=score_of(score),
+            normalize=normalizer_of(normalize),
+            dropout=dropout,
+        )
+        check_shapes(made.query, made.key, made.value)
+        made.visible, made.bias = _fit(made, visible, bias)
+        return made
 
     def attended(self) -> Attended:
-        if not self._fits_fused_kernel():
-            return self._result(self.context, lambda: self)
-
-        from regard.kernels.fused import fused_context, unchanged
-
-        same_width(self.score, self.query, self.key)
-        context = fused_context(self.query, self.key, self.value, self._scale(), self.visible, self.bias)
-        still = unchanged(query=self.query, key=self.key, value=self.value, visible=self.visible, bias=self.bias)
-
-        def look() -> _Work:
-            still()  # weights looked at late must be those of the context
-            return self
-
-        return self._result(context, look)
-
-    def _result(self, context: Array, look: Callable[[], _Work]) -> Attended:
         return Attended(
-            self._given_back(context),
-            weights=lambda: self._given_back(look().weights),
-            scores=lambda: self._shown(look().scores),
-            steps=lambda: look().steps(),
+            self._given_back(self.run(), ("q", "v")),
+            weights=lambda: self._given_back(self.late().weights, ("q", "k")),
+            scores=lambda: self._shown(Step("scores", "", self.late().scores, ("q", "k"))).value,
+            steps=lambda: self.late().steps(),
         )
 
     @cached_property
-    def ready(self) -> tuple[Array, Array, Array]:
+    def ready(self) -> tuple[Float[Array, "*#b q d_q"], Float[Array, "*#b k d_k"], Float[Array, "*#b k v"]]:
         """Query, key and value to compute with: wide enough, and with hidden NaN and inf made 0.
 
         (0 * NaN is NaN: a hidden NaN would otherwise leak through a weight of 0.)
@@ -180,13 +179,15 @@ class _Work:
 
     @cached_property
     def _clean(self) -> bool:
-        return self.visible is None or (all_finite(self.xp, self.key) and all_finite(self.xp, self.value))
+        if self.visible is None or (self._could_fuse and self._masks_by_adding):
+            return True
+        return all_finite(self.xp, self.key, self.value)
 
     def _zeroed(self, array: Array) -> Array:
         return self.xp.where(self.xp.isfinite(array), array, self.xp.zeros_like(array))
 
     @cached_property
-    def scores(self) -> Array:
+    def scores(self) -> Float[Array, "*b q k"]:
         query, key, _ = self.ready
         scores = checked_scores(self.score(query, key), query, key)
         if self._clean:
@@ -195,18 +196,15 @@ class _Work:
         return self.xp.where(seen_and_bad, self.xp.full_like(scores, self.xp.nan), scores)
 
     @cached_property
-    def weights(self) -> Array:
+    def weights(self) -> Float[Array, "*b q k"]:
         biased = self.scores if self.bias is None else self.scores + self.bias
-        weights = weights_by(self.normalize, hide(biased, self.visible))
-        if self.visible is None:
-            return weights
-        return self.xp.where(self.visible, weights, self.xp.zeros_like(weights))
+        return self.normalized(biased, self.visible)
 
     @cached_property
-    def context(self) -> Array:
+    def context(self) -> Float[Array, "*b q v"]:
         xp = self.xp
         _, _, value = self.ready
-        context = xp.matmul(self.weights, value)
+        context = xp.matmul(self.kept, value)
         if self._clean:
             return context
         seen = cast(xp, xp.broadcast_to(self.visible, self.weights.shape), value.dtype)
@@ -214,84 +212,79 @@ class _Work:
         return xp.where(sees_bad, xp.full_like(context, xp.nan), context)
 
     def steps(self) -> list[Step]:
-        query, key, _ = self.ready
-        steps = [Step("query", "given", query), Step("keys", "given", widened(self.key))]
-        steps.append(Step("values", "the keys" if self.value is self.key else "given", widened(self.value)))
-        if isinstance(self.score, Score):
-            steps += self.score.steps(query, key)
-            steps[-1] = steps[-1]._replace(value=self.scores)
-        else:
-            steps.append(Step("scores", "score(query, key)", self.scores))
+        keys, shared = widened(self.key), self.value is self.key
+        steps = [
+            Step("query", "given", self.ready[0], ("q", "d")),
+            Step("keys", "given", keys, ("k", "d")),
+            Step("values", "the keys", keys, ("k", "v"), ("keys",))
+            if shared
+            else Step("values", "given", widened(self.value), ("k", "v")),
+            *self._score_steps(),
+        ]
         if self.bias is not None:
-            steps.append(Step("biased", f"{steps[-1].name} + bias", self.scores + self.bias))
+            steps.append(Step("biased", f"{steps[-1].name} + bias", self.scores + self.bias, *_beside(steps[-1])))
         if self.visible is not None:
             masked = hide(steps[-1].value, self.visible)
-            steps.append(Step("masked", f"{steps[-1].name} where visible, else -∞", masked))
+            steps.append(Step("masked", f"{steps[-1].name} where visible, else -∞", masked, *_beside(steps[-1])))
         rule = next((name for name, known in NORMALIZERS.items() if known is self.normalize), "normalize")
+        steps += self.weights_steps(f"{rule}({steps[-1].name})", steps[-1])
+        sources = steps[-1].name, "values"
         steps += [
-            Step("weights", f"{rule}({steps[-1].name})", self.weights),
-            Step("weighted values", "weight * value", self._weighted()),
-            Step("context", "sum of the weighted values", self.context),
+            Step("weighted values", "weight * value", self._weighted(), ("q", "k", "v"), sources),
+            Step("context", "sum of the weighted values", self.context, ("q", "v"), ("weighted values",)),
         ]
-        return [step._replace(value=self._shown(step.value, step.name)) for step in steps]
+        return [self._shown(step) for step in steps]
 
-    def _weighted(self) -> Array:
-        """(..., q, k, v)"""
+    def _score_steps(self) -> list[Step]:
+        query, key, _ = self.ready
+        if not isinstance(self.score, Score):
+            return [Step("scores", "score(query, key)", self.scores, ("q", "k"), ("query", "keys"))]
+        *inner, last = self.score.steps(query, key)
+        made_from = last.made_from or (() if inner else ("query", "keys"))
+        last = last._replace(value=self.scores, axes=("q", "k"), made_from=made_from)
+        return [*(with_axes(step, query, key) for step in inner), last]
+
+    def _weighted(self) -> Float[Array, "*b q k v"]:
         _, _, value = self.ready
-        weighted = self.weights[..., None] * value[..., None, :, :]
+        weighted = self.kept[..., None] * value[..., None, :, :]
         if self._clean:
             return weighted
         assert self.visible is not None
         seen_and_bad = ~self.xp.isfinite(self.value)[..., None, :, :] & self.visible[..., None]
         return self.xp.where(seen_and_bad, self.xp.full_like(weighted, self.xp.nan), weighted)
 
-    def _shown(self, array: Array, name: str = "") -> Array:
-        """Without the row axis that a single query was given."""
-        if not self.single or name in ("keys", "values", "projected keys"):
-            return array
-        return array[..., 0, :, :] if name in ("hidden", "weighted values") else array[..., 0, :]
+    def _shown(self, step: Step) -> Step:
+        return without_query_axis(step) if self.single else step
 
-    def _given_back(self, array: Array) -> Array:
-        return cast(self.xp, self._shown(array), self.dtype)
+    def _given_back(self, array: Array, axes: tuple[str, str]) -> Array:
+        return cast(self.xp, self._shown(Step("", "", array, axes)).value, self.dtype)
 
-    def _fits_fused_kernel(self) -> bool:
-        return (
-            is_torch_array(self.query)
-            and isinstance(self.score, Dot | ScaledDot)
-            and self.normalize is NORMALIZERS["softmax"]
-            and (self.visible is None or self._hidden_by_adding())
-        )
+    def fused_context(self) -> Array | None:
+        if not self._could_fuse or not (self.visible is None or self._masks_by_adding):
+            return None
+        from regard.kernels.fused import fused_context
 
-    def _hidden_by_adding(self) -> bool:
-        """Whether -inf added to the scores hides a key, as the kernel does it."""
-        from regard.kernels.fused import products_finite
+        same_width(self.score, self.query, self.key)
+        scale = 1.0 if isinstance(self.score, Dot) else float(self.query.shape[-1] ** -0.5)
+        return fused_context(self.query, self.key, self.value, scale, self.visible, self.bias)
 
-        return self._clean and products_finite(self.query, self.key)
+    @cached_property
+    def _could_fuse(self) -> bool:
+        return is_torch_array(self.query) and isinstance(self.score, Dot | ScaledDot) and self.softmaxes
 
-    def _scale(self) -> float:
-        return 1.0 if isinstance(self.score, Dot) else float(self.query.shape[-1] ** -0.5)
+    @cached_property
+    def _masks_by_adding(self) -> bool:
+        from regard.kernels.fused import masks_by_adding
 
-
-def check_shapes(query: Array, key: Array, value: Array) -> None:
-    """Refuse what is not (..., q, d), (..., k, d) and (..., k, v) with something to look at."""
-    shapes = {"query": tuple(query.shape), "key": tuple(key.shape), "value": tuple(value.shape)}
-    for name, shape in shapes.items():
-        if len(shape) < 2:
-            raise ShapeError(
-                f"{name} must have a row for each vector, (..., rows, width); it is {shape}. "
-                f"A single vector is written [[...]]."
-            )
-        if shape[-1] == 0:
-            raise ShapeError(f"{name} {shape} has width 0: each vector needs at least one number")
-    keys, values = shapes["key"], shapes["value"]
-    if keys[-2] != values[-2]:
-        raise ShapeError(f"each key needs one value: key {keys} has {keys[-2]} rows, value {values} has {values[-2]}")
-    if keys[-2] == 0:
-        raise ShapeError(f"there is nothing to look at: key {keys} has no rows. Give at least one key.")
-    broadcast_shapes({name: shape[:-2] for name, shape in shapes.items()})
+        return masks_by_adding(self.query, self.key, self.value)
 
 
-def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | None]:
+def _beside(step: Step) -> tuple[tuple[str, ...], tuple[str]]:
+    """Axes and sources of what is made of a step number by number."""
+    return step.axes, (step.name,)
+
+
+def _fit(work: GlobalAttention, visible: Any, bias: Any) -> tuple[Array | None, Array | None]:
     """The mask and the bias beside the query, checked to broadcast to the scores."""
     queries, keys = work.query.shape[-2], work.key.shape[-2]
 
@@ -313,15 +306,3 @@ def _fit(work: _Work, visible: Any, bias: Any) -> tuple[Array | None, Array | No
         None if visible is None else fit("visible", boolean(visible, "visible", work.query)),
         None if bias is None else fit("bias", beside(bias, "bias", widened(work.query))),
     )
-
-
-def checked_scores(scores: Array, query: Array, key: Array) -> Array:
-    """The scores, if a score function gave one for each query and key."""
-    batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})
-    wanted = (*batch, query.shape[-2], key.shape[-2])
-    if tuple(getattr(scores, "shape", ())) != wanted:
-        raise ShapeError(
-            f"a score function gives one number for each query and key, {wanted}; this one gave "
-            f"{tuple(getattr(scores, 'shape', ())) or type(scores).__name__}"
-        )
-    return scores

@@ -8,7 +8,7 @@ RegardError
 ├── DataError           a line, file or photograph that cannot be read; names file and line
 ├── ConfigError         a setting that is unknown, of the wrong type, or that contradicts another
 ├── CheckpointError     a run directory that is incomplete, damaged, or of another configuration
-└── TrainingError       a training that cannot go on: a loss that is not finite, processes that disagree
+└── TrainingError       a training that cannot continue: a loss that is not finite, processes that disagree
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CheckpointError(RegardError):
 
 
 class TrainingError(RegardError):
-    """A training that cannot go on."""
+    """A training that cannot continue."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

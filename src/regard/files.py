@@ -1,13 +1,20 @@
-"""Files that are there whole or not at all, whatever moment the power goes."""
+"""Files that are there whole or not at all, whatever moment the power goes; digests that tell a damaged one."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+_STARTED = time.time()
+_DIGEST = "digest"  # the key of a sealed object's digest
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -69,15 +76,52 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial-{socket.gethostname()}-{os.getpid()}")
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove what processes of this machine that are gone began in ``directory`` and never published."""
-    for leftover in directory.glob(f"*.partial-{socket.gethostname()}-*"):
-        owner = leftover.name.rpartition("-")[2]
-        if owner.isdigit() and not _alive(int(owner)):
-            if leftover.is_dir():
+def remove_leftovers(directory: Path, owned: Sequence[str] = ()) -> None:
+    """Remove what processes that are gone began in ``directory`` and never published.
+
+    Of names that begin with one of ``owned``, the caller is the only writer: none of their partials is being written,
+    whichever process or machine they name. All others must name a process of this machine that has ended.
+    """
+    for leftover in directory.glob("*.partial-*"):
+        name, _, builder = leftover.name.rpartition(".partial-")
+        host, _, process = builder.rpartition("-")
+        ended = host == socket.gethostname() and process.isdigit() and _ended(int(process), leftover)
+        if ended or (owned and name.startswith(tuple(owned))):
+            if leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
-                leftover.unlink(missing_ok=True)
+                with suppress(OSError):
+                    leftover.unlink()
+
+
+def file_digest(path: Path) -> str:
+    """A digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def sealed_json(values: dict[str, Any]) -> str:
+    """An object as JSON with a digest of itself, by which :func:`read_sealed_json` knows it is as it was written.
+
+    >>> read_sealed_json(sealed_json({"update": 6}))
+    {'update': 6}
+    """
+    return json.dumps({**values, _DIGEST: _object_digest(values)}, indent=1)
+
+
+def read_sealed_json(text: str) -> dict[str, Any]:
+    """The object of :func:`sealed_json`, or a ValueError; one without a digest, of an older version, is taken as is."""
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError(f"expected a JSON object, found {type(values).__name__}")
+    digest = values.pop(_DIGEST, None)
+    if digest is not None and digest != _object_digest(values):
+        raise ValueError("it is not what was written: its digest does not match")
+    return values
+
+
+def _object_digest(values: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
 
 
 def sync_file(path: Path) -> None:
@@ -95,13 +139,35 @@ def sync_directory(path: Path) -> None:
         sync_file(path)
 
 
-def _alive(process: int) -> bool:
+def _ended(process: int, leftover: Path) -> bool:
+    """Whether the process that built ``leftover`` has ended; one that began later only has its number."""
+    if process == os.getpid():
+        return _older(leftover, _STARTED)
     if os.name != "posix":
-        return True  # asking with signal 0 would end the process there
+        return False  # asking with signal 0 would end the process there
     try:
         os.kill(process, 0)
     except ProcessLookupError:
-        return False
-    except OSError:
         return True
-    return True
+    except OSError:
+        pass  # another user's
+    started = _start_time(process)
+    return started is not None and _older(leftover, started)
+
+
+def _older(path: Path, moment: float) -> bool:
+    """Whether ``path`` was last changed before ``moment``; clocks of files and processes differ by some ticks."""
+    try:
+        return path.stat().st_mtime < moment - 2
+    except OSError:
+        return False
+
+
+def _start_time(process: int) -> float | None:
+    """When a process began, in seconds since the epoch, where the system says (proc(5): field 22 of stat)."""
+    try:
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+        boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+        return float(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None

@@ -29,10 +29,11 @@ from regard.arrays import (
     to_array,
     widened,
 )
-from regard.attention import Attended, check_shapes, checked_scores
+from regard.attention import Attended
+from regard.computation import Computation, check_shapes, checked_scores
 from regard.errors import InputError, ShapeError
 from regard.masks import check_width
-from regard.normalizers import NORMALIZERS, Normalizer, hide, normalizer_of, weights_by
+from regard.normalizers import Normalizer, normalizer_of
 from regard.scores import (
     Additive,
     Concat,
@@ -46,6 +47,7 @@ from regard.scores import (
     score_of,
     weight,
 )
+from regard.shape_types import Float
 
 _WIDEST = 1 << 53  # wider than any keys, and a floating-point number
 
@@ -53,10 +55,10 @@ _WIDEST = 1 << 53  # wider than any keys, and a floating-point number
 class LocalAttended(Attended):
     """An Attended that holds its weights window by window; ``weights`` spreads them over all keys when looked at."""
 
-    def __init__(self, context: Array, look: Callable[[], _LocalWork]) -> None:
+    def __init__(self, context: Array, look: Callable[[], LocalAttention]) -> None:
         super().__init__(
             context,
-            weights=lambda: self.spread(look().weights),
+            weights=lambda: self._spread(look().weights),
             scores=lambda: look().windows.spread(look().scores, -look().xp.inf),
             steps=lambda: look().steps(),
         )
@@ -72,7 +74,7 @@ class LocalAttended(Attended):
         """(..., q, w): the key that each of the window's weights belongs to."""
         return self._look().windows.places
 
-    def spread(self, near: Array) -> Array:
+    def _spread(self, near: Array) -> Array:
         """What belongs to the keys of the windows, (..., q, w), over all keys, (..., q, k); 0 elsewhere."""
         work = self._look()
         return cast(work.xp, work.windows.spread(near, 0.0), work.dtype)
@@ -107,56 +109,74 @@ def attend_local(
            [0.  , 0.27, 0.45, 0.27],
            [0.  , 0.  , 0.38, 0.62]])
     """
-    xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
-    q, k = widened(arrays["query"]), widened(arrays["key"])
-    v = widened(arrays["value"]) if value is not None else k
-    check_shapes(q, k, v)
     if stay and centers is not None:
         raise InputError("stay is for windows that move with the queries; with centers, leave it out")
-    work = _LocalWork(
-        xp,
-        dtype,
-        query=q,
-        key=k,
-        value=v,
-        width=min(check_width(width), _WIDEST),
+    return LocalAttention.of(
+        query,
+        key,
+        value,
+        width=width,
         causal=causal,
-        given_centers=None if centers is None else _centers(q, k, v, centers),
+        centers=centers,
         stay=stay,
-        gaussian=centers is not None if gaussian is None else gaussian,
-        score=score_of(score),
-        normalize=normalizer_of(normalize),
-        visible=None if visible is None else _visible(q, k, boolean(visible, "visible", q)),
-    )
-    context = _by_kernel(work)
-    if context is None:
-        return LocalAttended(cast(xp, work.context, dtype), lambda: work)
-    still = _unchanged(work)
-
-    def look() -> _LocalWork:
-        still()  # weights looked at late must be those of the context
-        return work
-
-    return LocalAttended(cast(xp, context, dtype), look)
+        gaussian=gaussian,
+        score=score,
+        normalize=normalize,
+        visible=visible,
+    ).attended()
 
 
-@dataclass
-class _LocalWork:
-    """One call of attend_local, its inputs checked; what the kernel did not need is computed when looked at."""
+@dataclass(kw_only=True)
+class LocalAttention(Computation):
+    """One call of attend_local."""
 
-    xp: Namespace
-    dtype: Any
-    query: Array
-    key: Array
-    value: Array
     width: int
     causal: bool
     given_centers: Array | None
     stay: bool
     gaussian: bool
-    score: ScoreFunction
-    normalize: Normalizer
-    visible: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        query: Any,
+        key: Any,
+        value: Any = None,
+        *,
+        width: int,
+        causal: bool = False,
+        centers: Any = None,
+        stay: bool = False,
+        gaussian: bool | None = None,
+        score: str | ScoreFunction,
+        normalize: str | Normalizer,
+        visible: Any = None,
+        dropout: Callable[[Array], Array] | None = None,
+    ) -> LocalAttention:
+        """What attend_local was called with, checked; ``dropout`` is that of a layer, on the weights."""
+        xp, dtype, arrays = numbers(["value"], query=query, key=key, value=value)
+        q, k = widened(arrays["query"]), widened(arrays["key"])
+        v = widened(arrays["value"]) if value is not None else k
+        check_shapes(q, k, v)
+        return cls(
+            xp=xp,
+            dtype=dtype,
+            query=q,
+            key=k,
+            value=v,
+            width=min(check_width(width), _WIDEST),
+            causal=causal,
+            given_centers=None if centers is None else _centers(q, k, v, centers),
+            stay=stay,
+            gaussian=centers is not None if gaussian is None else gaussian,
+            score=score_of(score),
+            normalize=normalizer_of(normalize),
+            visible=None if visible is None else _visible(q, k, boolean(visible, "visible", q)),
+            dropout=dropout,
+        )
+
+    def attended(self) -> LocalAttended:
+        return LocalAttended(cast(self.xp, self.run(), self.dtype), self.late)
 
     @cached_property
     def centers(self) -> Array:
@@ -176,7 +196,7 @@ class _LocalWork:
         return windows
 
     @cached_property
-    def scores(self) -> Array:
+    def scores(self) -> Float[Array, "*b q w"]:
         near_keys, places = self.windows.pick(self.key), self.windows.places
         if isinstance(self.score, Score):  # Location needs to know where the picked keys stand
             return self.score.at(self.query, near_keys, places)
@@ -184,64 +204,68 @@ class _LocalWork:
         return scores[..., 0, :]
 
     @cached_property
-    def aligned(self) -> Array:
-        aligned = weights_by(self.normalize, hide(self.scores, self.windows.inside))
-        return self.xp.where(self.windows.inside, aligned, self.xp.zeros_like(aligned))
+    def aligned(self) -> Float[Array, "*b q w"]:
+        return self.normalized(self.scores, self.windows.inside)
 
     @cached_property
-    def weights(self) -> Array:
+    def weights(self) -> Float[Array, "*b q w"]:
         return self.aligned * self.windows.gaussian() if self.gaussian else self.aligned
 
     @cached_property
-    def context(self) -> Array:
-        return self.xp.matmul(self.weights[..., None, :], self.windows.pick(self.value))[..., 0, :]
+    def context(self) -> Float[Array, "*b q v"]:
+        return self.xp.matmul(self.kept[..., None, :], self.windows.pick(self.value))[..., 0, :]
 
     def steps(self) -> list[Step]:
         near = f"the keys at most {self.width} {'before' if self.causal else 'from'} the center"
+        formula = getattr(self.score, "formula", "score(query, key)")
+        rule = "aligned * exp(-(s - p)² / 2 sigma²)" if self.gaussian else "aligned"
+        places = ("aligned", "positions", "centers") if self.gaussian else ("aligned",)
+        weights = Step("weights", rule, self.weights, ("q", "w"), places)
+        taken = [weights, *self.dropout_steps(weights)]
+        # Scores and context are of keys and values too, of which only those in the windows were taken.
         return [
-            Step("query", "given", self.query),
-            Step("centers", "the middle of each window", self.centers),
-            Step("positions", near, self.windows.places),
-            Step("scores", getattr(self.score, "formula", "score(query, key)"), self.scores),
-            Step("aligned", "normalized inside the window", self.aligned),
-            Step("weights", "aligned * exp(-(s - p)² / 2 sigma²)" if self.gaussian else "aligned", self.weights),
-            Step("context", "sum of the weighted values", self.context),
+            Step("query", "given", self.query, ("q", "d")),
+            Step("centers", "the middle of each window", self.centers, ("q",)),
+            Step("positions", near, self.windows.places, ("q", "w"), ("centers",)),
+            Step("scores", formula, self.scores, ("q", "w"), ("query", "keys", "positions")),
+            Step("aligned", "normalized inside the window", self.aligned, ("q", "w"), ("scores",), ("w",)),
+            *taken,
+            Step("context", "sum of the weighted values", self.context, ("q", "v"), (taken[-1].name, "values")),
         ]
 
-
-def _by_kernel(work: _LocalWork) -> Array | None:
-    """The context of moving windows on torch, from a kernel that copies no keys; None where it does not fit."""
-    batches = {tuple(x.shape[:-2]) for x in (work.query, work.key, work.value)}
-    plain = work.given_centers is None and not work.gaussian and work.normalize is NORMALIZERS["softmax"]
-    if not (is_torch_array(work.query) and plain and len(batches) == 1):
-        return None
-    lengths = None
-    if work.visible is not None:
-        lengths = _lengths_of_padding(work)
-        if lengths is None:
+    def fused_context(self) -> Array | None:
+        """The context of moving windows on torch, from a kernel that copies no keys; None where it does not fit."""
+        batches = {tuple(x.shape[:-2]) for x in (self.query, self.key, self.value)}
+        plain = self.given_centers is None and not self.gaussian and self.softmaxes
+        if not (is_torch_array(self.query) and plain and len(batches) == 1):
             return None
-    from regard.kernels import window_attention
-    from regard.kernels.fused import products_finite
+        lengths = None
+        if self.visible is not None:
+            lengths = _lengths_of_padding(self)
+            if lengths is None:
+                return None
+        query, key, score = self.query, self.key, self.score
+        if isinstance(score, Additive | Concat):
+            query, key, score = score.projected(query, key)
+        if not isinstance(score, Dot | ScaledDot | SumOfTanh):
+            return None
+        same_width(score, query, key)
+        from regard.kernels import window_attention
+        from regard.kernels.fused import masks_by_adding
 
-    query, key, score = work.query, work.key, work.score
-    if isinstance(score, Additive | Concat):
-        query, key, score = score.projected(query, key)
-    if not isinstance(score, Dot | ScaledDot | SumOfTanh):
-        return None
-    same_width(score, query, key)
-    if not (all_finite(work.xp, key) and all_finite(work.xp, work.value)):
-        return None  # it masks by adding -inf, which a NaN outside a window survives
-    if not isinstance(score, SumOfTanh) and not products_finite(query, key):
-        return None
-    how: dict[str, Any] = {"score": score.name}
-    if isinstance(score, SumOfTanh):
-        how = {"score": "additive", "v": weight("v", score.v, query, (query.shape[-1],), "(hidden,)")}
-    return window_attention(
-        query, key, work.value, width=work.width, causal=work.causal, lengths=lengths, stay=work.stay, **how
-    )
+        how: dict[str, Any] = {"score": score.name}
+        if isinstance(score, SumOfTanh):
+            fits = all_finite(self.xp, key, self.value)  # it masks by adding -inf, which a NaN outside survives
+            how = {"score": "additive", "v": weight("v", score.v, query, (query.shape[-1],), "(hidden,)")}
+        else:
+            fits = masks_by_adding(query, key, self.value)
+        if not fits:
+            return None
+        how |= {"width": self.width, "causal": self.causal, "lengths": lengths, "stay": self.stay}
+        return window_attention(query, key, self.value, **how)
 
 
-def _lengths_of_padding(work: _LocalWork) -> Array | None:
+def _lengths_of_padding(work: LocalAttention) -> Array | None:
     """The lengths that a mask says, one for each sentence of the batch; None if it says anything else."""
     xp, seen = work.xp, work.visible
     if seen is None or seen.shape[-2] != 1:
@@ -250,13 +274,6 @@ def _lengths_of_padding(work: _LocalWork) -> Array | None:
     if int(xp.sum(seen)) != int(xp.sum(xp.broadcast_to(lengths, seen.shape[:-2]))):
         return None  # some key before the last visible one is hidden
     return xp.broadcast_to(lengths, work.query.shape[:-2])
-
-
-def _unchanged(work: _LocalWork) -> Callable[[], None]:
-    from regard.kernels.fused import unchanged
-
-    weights = {name: array for name, array in vars(work.score).items() if is_torch_array(array)}
-    return unchanged(query=work.query, key=work.key, value=work.value, visible=work.visible, **weights)
 
 
 def visible_lengths(key: Array, visible: Array | None) -> Array:
@@ -275,7 +292,7 @@ def visible_lengths(key: Array, visible: Array | None) -> Array:
     return xp.max(xp.where(seen, places, xp.zeros_like(places)), axis=-1)
 
 
-def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
+def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Float[Array, "*b q"]:
     """p = S * sigmoid(v_p · tanh(W_p q)), equation 9: query (..., q, d), lengths (...) -> (..., q) in [0, S].
 
     >>> predict_centers([[0.0, 0.0]], [[1.0, 0.0]], [1.0], 10)
@@ -289,7 +306,9 @@ def predict_centers(query: Any, W_p: Any, v_p: Any, lengths: Any) -> Array:
     return beside(lengths, "lengths", q)[..., None] * share
 
 
-def _centers(query: Array, key: Array, value: Array, centers: Any) -> Array:
+def _centers(
+    query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"], value: Float[Array, "*#b k v"], centers: Any
+) -> Float[Array, "*#b q"]:
     """(..., q) real numbers, one for each query."""
     xp, named = array_namespace(query), {"query": query, "key": key, "value": value}
     batch = broadcast_shapes({name: tuple(array.shape[:-2]) for name, array in named.items()})
@@ -352,7 +371,7 @@ class _Windows:
         everywhere = xp.broadcast_to(visible, (*self.places.shape[:-1], self.keys))
         self.inside = self.inside & xp.take_along_axis(everywhere, self.places, axis=-1)
 
-    def pick(self, rows: Array) -> Array:
+    def pick(self, rows: Float[Array, "*#b k d"]) -> Float[Array, "*#b q w d"]:
         """rows (..., k, d) -> (..., q, w, d), zero outside the window, where a NaN must not leak from."""
         xp = array_namespace(rows)
         batch, (queries, reach), width = tuple(self.places.shape[:-2]), self.places.shape[-2:], rows.shape[-1]
@@ -365,13 +384,13 @@ class _Windows:
         near = xp.reshape(picked, (*batch, queries, reach, width))
         return xp.where(self.inside[..., None], near, xp.zeros_like(near))
 
-    def gaussian(self) -> Array:
+    def gaussian(self) -> Float[Array, "*b q w"]:
         """exp(-(s - p)² / 2 sigma²) with sigma = width / 2, equation 10."""
         xp = array_namespace(self.centers)
         distance = cast(xp, self.places, self.centers.dtype) - self.centers[..., None]
         return xp.exp(-(distance * distance) / (2 * (self.width / 2) ** 2))
 
-    def spread(self, near: Array, empty: float) -> Array:
+    def spread(self, near: Float[Array, "*b q w"], empty: float) -> Float[Array, "*b q k"]:
         """The window's numbers at their places among all keys, ``empty`` elsewhere: (..., q, w) -> (..., q, k)."""
         xp = array_namespace(near)
         slot = to_array(np.arange(self.keys), "keys", self.first) - self.first[..., None]

@@ -14,9 +14,10 @@ import numpy as np
 
 from regard.arrays import Array, array_namespace, cast, check_sizes, to_array
 from regard.errors import DtypeError, InputError
+from regard.shape_types import Bool, Int
 
 
-def causal(queries: int, keys: int | None = None, *, offset: int = 0) -> Array:
+def causal(queries: int, keys: int | None = None, *, offset: int = 0) -> Bool[Array, "{queries} k"]:
     """(q, k): query i sees keys 0 to i + ``offset``.
 
     >>> causal(3)
@@ -28,7 +29,7 @@ def causal(queries: int, keys: int | None = None, *, offset: int = 0) -> Array:
     return targets <= places + offset
 
 
-def padding(lengths: Any, keys: int | None = None) -> Array:
+def padding(lengths: Any, keys: int | None = None) -> Bool[Array, "*b 1 k"]:
     """(..., 1, k) from lengths (...): the first ``length`` keys are visible to every query of that sentence.
 
     >>> padding([1, 3])
@@ -52,7 +53,7 @@ def padding(lengths: Any, keys: int | None = None) -> Array:
     return places < cast(xp, array, xp.int64)[..., None, None]
 
 
-def window(queries: int, width: int, keys: int | None = None, *, causal: bool = False) -> Array:
+def window(queries: int, width: int, keys: int | None = None, *, causal: bool = False) -> Bool[Array, "{queries} k"]:
     """(q, k): query i sees key j where \\|i - j\\| <= ``width``, and with ``causal`` only j <= i.
 
     >>> window(4, 1)
@@ -76,6 +77,6 @@ def check_width(width: int) -> int:
     return int(width)
 
 
-def _places(queries: int, keys: int | None) -> tuple[Array, Array]:
+def _places(queries: int, keys: int | None) -> tuple[Int[Array, "{queries} 1"], Int[Array, "1 k"]]:
     check_sizes(least=0, queries=queries, keys=queries if keys is None else keys)
     return np.arange(queries)[:, None], np.arange(queries if keys is None else keys)[None, :]

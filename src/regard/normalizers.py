@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 
 from regard.arrays import Array, Namespace, array_namespace, boolean, cast, is_torch_array, numbers, widened
 from regard.errors import InputError, ShapeError, choose
+from regard.shape_types import Float, Int, Shaped
 
 Normalizer: TypeAlias = Callable[[Array], Array]
 
 
-def softmax(scores: Any, *, axis: int | None = -1, visible: Any = None) -> Array:
+def softmax(scores: Any, *, axis: int | None = -1, visible: Any = None) -> Float[Array, "..."]:
     """The share of each score's exponential, never overflowing; over all entries at once when ``axis`` is None.
 
     >>> softmax([1, 2, 3])
@@ -34,7 +35,7 @@ def softmax(scores: Any, *, axis: int | None = -1, visible: Any = None) -> Array
     return cast(xp, _softmax(hide(given, visible), axis), dtype)
 
 
-def sparsemax(scores: Any, *, visible: Any = None) -> Array:
+def sparsemax(scores: Any, *, visible: Any = None) -> Float[Array, "..."]:
     """The Euclidean projection of each row onto the simplex (algorithm 1 of the paper).
 
     >>> sparsemax([1.0, 0.8, 0.1])
@@ -44,7 +45,7 @@ def sparsemax(scores: Any, *, visible: Any = None) -> Array:
     return cast(xp, _sparsemax(hide(given, visible)), dtype)
 
 
-def hard(scores: Any, *, visible: Any = None) -> Array:
+def hard(scores: Any, *, visible: Any = None) -> Float[Array, "..."]:
     """One on the best key of each row, the first of equals; zero elsewhere.
 
     >>> hard([3, 7, 7])
@@ -68,7 +69,7 @@ class Sampled:
     def __init__(self, generator: Any) -> None:
         self.generator = generator
 
-    def __call__(self, scores: Any) -> Array:
+    def __call__(self, scores: Any) -> Float[Array, "..."]:
         xp, dtype, given = _scores(scores)
         shares = _softmax(given, -1)
         reached = xp.cumulative_sum(shares, axis=-1)
@@ -79,7 +80,7 @@ class Sampled:
         return cast(xp, xp.where(total > 0, drawn, xp.zeros_like(drawn)), dtype)
 
 
-def hide(scores: Array, visible: Any) -> Array:
+def hide(scores: Float[Array, "*shape"], visible: Any) -> Float[Array, "*shape"]:
     """The scores with -inf where ``visible`` is False; the scores themselves when it is None."""
     if visible is None:
         return scores
@@ -95,7 +96,7 @@ def hide(scores: Array, visible: Any) -> Array:
     return xp.where(mask, scores, xp.full_like(scores, -xp.inf))
 
 
-def weights_by(normalize: Normalizer, scores: Array) -> Array:
+def weights_by(normalize: Normalizer, scores: Float[Array, "*shape"]) -> Shaped[Array, "*shape"]:
     """The weights that ``normalize`` makes of the scores, checked to be one for each."""
     weights = normalize(scores)
     if tuple(getattr(weights, "shape", ())) != tuple(scores.shape):
@@ -120,14 +121,14 @@ def normalizer_of(normalize: str | Normalizer) -> Normalizer:
     return choose("normalizer", normalize, NORMALIZERS)
 
 
-def _softmax(scores: Array, axis: int | None = -1) -> Array:
+def _softmax(scores: Float[Array, "*shape"], axis: int | None = -1) -> Float[Array, "*shape"]:
     xp = array_namespace(scores)
     shares = xp.exp(scores - _finite_peak(xp, scores, axis))
     total = xp.sum(shares, axis=axis, keepdims=True)
     return shares / xp.where(total == 0, xp.ones_like(total), total)
 
 
-def _sparsemax(scores: Array) -> Array:
+def _sparsemax(scores: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
     xp = array_namespace(scores)
     z = scores - _finite_peak(xp, scores, -1)
     ordered = xp.sort(z, axis=-1, descending=True)
@@ -143,7 +144,7 @@ def _sparsemax(scores: Array) -> Array:
     return xp.where(unknown, xp.full_like(weights, xp.nan), weights)
 
 
-def _hard(scores: Array) -> Array:
+def _hard(scores: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
     xp = array_namespace(scores)
     chosen = _one_hot(xp, xp.argmax(scores, axis=-1), scores)
     peak = xp.max(scores, axis=-1, keepdims=True)
@@ -160,12 +161,12 @@ def _finite_peak(xp: Namespace, scores: Array, axis: int | None) -> Array:
     return xp.where(peak == -xp.inf, xp.zeros_like(peak), peak)
 
 
-def _one_hot(xp: Namespace, index: Array, like: Array) -> Array:
+def _one_hot(xp: Namespace, index: Int[Array, "*b"], like: Float[Array, "*b k"]) -> Float[Array, "*b k"]:
     places = xp.arange(like.shape[-1], device=_device(like))
     return cast(xp, places == cast(xp, index, places.dtype)[..., None], like.dtype)
 
 
-def _uniform(generator: Any, like: Array) -> Array:
+def _uniform(generator: Any, like: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Numbers in [0, 1) from whichever kind of generator fits ``like``."""
     xp = array_namespace(like)
     kind = f"{type(generator).__module__.partition('.')[0]}.{type(generator).__name__}"

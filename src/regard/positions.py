@@ -18,9 +18,10 @@ import numpy as np
 
 from regard.arrays import Array, cast, check_sizes, numbers, to_array
 from regard.errors import InputError, ShapeError
+from regard.shape_types import Float, Shaped
 
 
-def sinusoidal(length: int, width: int, *, base: float = 10000.0) -> Array:
+def sinusoidal(length: int, width: int, *, base: float = 10000.0) -> Float[Array, "{length} {width}"]:
     """(length, width) to add to the inputs: sines in the even places, cosines in the odd.
 
     >>> sinusoidal(2, 4).round(4)
@@ -33,7 +34,7 @@ def sinusoidal(length: int, width: int, *, base: float = 10000.0) -> Array:
     return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-def learned(table: Any, length: int) -> Array:
+def learned(table: Any, length: int) -> Shaped[Array, "{length} d"]:
     """The first ``length`` rows of a trained table (places, width), to add to the inputs.
 
     >>> learned([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], 2)
@@ -49,7 +50,7 @@ def learned(table: Any, length: int) -> Array:
     return array[:length, :]
 
 
-def rotary(vectors: Any, places: Any = None, *, base: float = 10000.0) -> Array:
+def rotary(vectors: Any, places: Any = None, *, base: float = 10000.0) -> Float[Array, "*b n d"]:
     """Each vector (..., n, d) turned by its place: the dot product of two then depends on their distance alone.
 
     Entries 2i and 2i + 1 form a plane that turns by place * base^(-2i/d). ``places`` (n,) are 0, 1, 2, … when None.
@@ -77,7 +78,7 @@ def rotary(vectors: Any, places: Any = None, *, base: float = 10000.0) -> Array:
     return xp.reshape(turned, x.shape)
 
 
-def alibi(heads: int, queries: int, keys: int | None = None) -> Array:
+def alibi(heads: int, queries: int, keys: int | None = None) -> Float[Array, "{heads} {queries} k"]:
     """(heads, q, k) to pass as ``bias``: minus the distance, times a slope that halves from head to head.
 
     The slopes are 2^(-8/heads), 2^(-16/heads), …; for a number of heads that is no power of two, those of the

@@ -20,18 +20,35 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from regard.arrays import Array, array_namespace, beside, is_numpy_array, is_torch_array
 from regard.errors import InputError, ShapeError, choose
+from regard.shape_types import Float, Int
 
 ScoreFunction: TypeAlias = Callable[[Array, Array], Array]
 
-WORTH_A_KERNEL = 1 << 16  # pairs x width from which loading a compiled kernel pays
-
 
 class Step(NamedTuple):
-    """One named intermediate of a computation, with the formula that gave it."""
+    """One named intermediate of a computation, with the formula that gave it.
+
+    ``axes`` names the last axes of the value: q queries, k keys, w places of a window, d width of query and key,
+    v width of value, h hidden. ``made_from`` names the steps it was computed from: each of its numbers from theirs at
+    the same places on the axes that both have, and on ``over`` from all places, as in a softmax. Pictures are drawn
+    by these; a step without them is drawn as the table it is.
+
+    >>> Step("scores", "query · key", np.ones((2, 3)), axes=("q", "k"), made_from=("query", "keys")).axes
+    ('q', 'k')
+    """
 
     name: str
+    """such as 'scores'"""
     formula: str
+    """how the value was computed, such as 'q·k / √d'"""
     value: Array
+    """the array itself"""
+    axes: tuple[str, ...] = ()
+    """the names of its last axes"""
+    made_from: tuple[str, ...] = ()
+    """the names of the steps it was computed from"""
+    over: tuple[str, ...] = ()
+    """the axes on which it was computed from all places"""
 
 
 class Score:
@@ -40,15 +57,20 @@ class Score:
     name: ClassVar[str]
     formula: ClassVar[str]
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Float[Array, "*#b q k"]:
         """query (..., q, d), key (..., k, d) -> (..., q, k)."""
         raise NotImplementedError
 
-    def steps(self, query: Array, key: Array) -> list[Step]:
+    def steps(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> list[Step]:
         """The intermediates in order; the last is the scores."""
-        return [Step("scores", self.formula, self(query, key))]
+        return [Step("scores", self.formula, self(query, key), ("q", "k"), ("query", "keys"))]
 
-    def at(self, query: Array, key: Array, positions: Array) -> Array:  # noqa: ARG002 - Location needs positions
+    def at(  # Location needs the positions
+        self,
+        query: Float[Array, "*#b q d_q"],
+        key: Float[Array, "*#b q w d_k"],
+        positions: Int[Array, "*#b q w"],  # noqa: ARG002
+    ) -> Float[Array, "*#b q w"]:
         """Scores of keys picked per query: key (..., q, w, d), positions (..., q, w) -> (..., q, w)."""
         return self(query[..., None, :], key)[..., 0, :]
 
@@ -65,7 +87,7 @@ class Dot(Score):
 
     name, formula = "dot", "query · key"
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> Float[Array, "*#b q k"]:
         same_width(self, query, key)
         xp = array_namespace(query, key)
         return xp.matmul(query, xp.matrix_transpose(key))
@@ -76,13 +98,14 @@ class ScaledDot(Score):
 
     name, formula = "scaled_dot", "query · key / √d"
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> Float[Array, "*#b q k"]:
         same_width(self, query, key)
         return Dot()(query, key) / math.sqrt(query.shape[-1])
 
-    def steps(self, query: Array, key: Array) -> list[Step]:
+    def steps(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> list[Step]:
         plain = Dot().steps(query, key)
-        return [*plain, Step("scaled", f"scores / √{query.shape[-1]}", plain[-1].value / math.sqrt(query.shape[-1]))]
+        scaled = plain[-1].value / math.sqrt(query.shape[-1])
+        return [*plain, Step("scaled", f"scores / √{query.shape[-1]}", scaled, ("q", "k"), ("scores",))]
 
 
 class Cosine(Score):
@@ -90,7 +113,7 @@ class Cosine(Score):
 
     name, formula = "cosine", "query · key / (|query| |key|)"
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> Float[Array, "*#b q k"]:
         same_width(self, query, key)
         return Dot()(_unit(query), _unit(key))
 
@@ -103,7 +126,7 @@ class General(Score):
     def __init__(self, W: Any) -> None:
         self.W = W
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Float[Array, "*#b q k"]:
         W = weight("W", self.W, query, (query.shape[-1], key.shape[-1]), "(query width, key width)")
         xp = array_namespace(query, key)
         return xp.matmul(xp.matmul(query, W), xp.matrix_transpose(key))
@@ -117,31 +140,28 @@ class SumOfTanh(Score):
     def __init__(self, v: Any) -> None:
         self.v = v
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> Float[Array, "*#b q k"]:
         same_width(self, query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
-        if is_torch_array(query) and not _too_little_to_compile_for(query, key):
+        from regard.kernels import dispatch
+
+        if is_torch_array(query) and not dispatch.few_pairs(query, key):
             from regard.kernels import additive_scores
 
             return additive_scores(query, key, v)
-        if is_numpy_array(query) and query.shape[-2] * key.size >= WORTH_A_KERNEL:
+        if is_numpy_array(query) and not dispatch.few_array_pairs(query, key):
             from regard.kernels import additive_scores_numpy
 
             return additive_scores_numpy(query, key, v)
         return _tanh_pairs(query, key) @ v
 
-    def steps(self, query: Array, key: Array) -> list[Step]:
+    def steps(self, query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> list[Step]:
         hidden = _tanh_pairs(query, key)
         v = weight("v", self.v, query, (query.shape[-1],), "(hidden,)")
-        return [Step("hidden", "tanh(query + key)", hidden), Step("scores", "v · hidden", hidden @ v)]
-
-
-def _too_little_to_compile_for(query: Array, key: Array) -> bool:
-    """Whether these tensors are those of a single sentence or photograph being searched, which should not wait."""
-    import torch
-
-    plain = query.dtype == key.dtype and query.dtype in (torch.float32, torch.float64)
-    return plain and not torch.is_grad_enabled() and query.shape[-2] * key.numel() < 2 * WORTH_A_KERNEL
+        return [
+            Step("hidden", "tanh(query + key)", hidden, ("q", "k", "h"), ("query", "keys")),
+            Step("scores", "v · hidden", hidden @ v, ("q", "k"), ("hidden",)),
+        ]
 
 
 class Additive(Score):
@@ -152,21 +172,23 @@ class Additive(Score):
     def __init__(self, W_q: Any, W_k: Any, v: Any) -> None:
         self.W_q, self.W_k, self.v = W_q, W_k, v
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Float[Array, "*#b q k"]:
         projected_query, projected_key, comparison = self.projected(query, key)
         return comparison(projected_query, projected_key)
 
-    def steps(self, query: Array, key: Array) -> list[Step]:
+    def steps(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> list[Step]:
         projected_query, projected_key, comparison = self.projected(query, key)
         hidden, scores = comparison.steps(projected_query, projected_key)
         return [
-            Step("projected query", "W_q query", projected_query),
-            Step("projected keys", "W_k key", projected_key),
-            hidden._replace(formula="tanh(W_q query + W_k key)"),
+            Step("projected query", "W_q query", projected_query, ("q", "h"), ("query",)),
+            Step("projected keys", "W_k key", projected_key, ("k", "h"), ("keys",)),
+            hidden._replace(formula="tanh(W_q query + W_k key)", made_from=("projected query", "projected keys")),
             scores,
         ]
 
-    def projected(self, query: Array, key: Array) -> tuple[Array, Array, SumOfTanh]:
+    def projected(
+        self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]
+    ) -> tuple[Float[Array, "*#b q hidden"], Float[Array, "*#b k hidden"], SumOfTanh]:
         """W_q query (..., q, h), W_k key (..., k, h), and what compares the two."""
         hidden = weight("v", self.v, query, (None,), "(hidden,)").shape[0]
         W_q = weight("W_q", self.W_q, query, (hidden, query.shape[-1]), "(hidden, query width)")
@@ -182,17 +204,19 @@ class Concat(Score):
     def __init__(self, W: Any, v: Any) -> None:
         self.W, self.v = W, v
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Float[Array, "*#b q k"]:
         return self._as_additive(query, key)(query, key)
 
-    def steps(self, query: Array, key: Array) -> list[Step]:
+    def steps(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> list[Step]:
         return self._as_additive(query, key).steps(query, key)
 
-    def projected(self, query: Array, key: Array) -> tuple[Array, Array, SumOfTanh]:
+    def projected(
+        self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]
+    ) -> tuple[Float[Array, "*#b q hidden"], Float[Array, "*#b k hidden"], SumOfTanh]:
         """As for additive."""
         return self._as_additive(query, key).projected(query, key)
 
-    def _as_additive(self, query: Array, key: Array) -> Additive:
+    def _as_additive(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Additive:
         width = query.shape[-1]
         W = weight("W", self.W, query, (None, width + key.shape[-1]), "(hidden, query width + key width)")
         return Additive(W[:, :width], W[:, width:], self.v)
@@ -206,8 +230,11 @@ class Location(Score):
     def __init__(self, W: Any) -> None:
         self.W = W
 
-    def __call__(self, query: Array, key: Array) -> Array:
+    def __call__(self, query: Float[Array, "*#b q d_q"], key: Float[Array, "*#b k d_k"]) -> Float[Array, "*#b q k"]:
         return query @ self._rows(query, key.shape[-2]).T
+
+    def steps(self, query: Array, key: Array) -> list[Step]:
+        return [step._replace(made_from=("query",)) for step in super().steps(query, key)]  # the keys have no say
 
     def at(self, query: Array, key: Array, positions: Array) -> Array:  # noqa: ARG002 - the keys have no say
         xp = array_namespace(query)
@@ -216,7 +243,7 @@ class Location(Score):
         picked = xp.reshape(rows, (*positions.shape, W.shape[-1]))
         return (picked @ query[..., None])[..., 0]
 
-    def _rows(self, query: Array, keys: int) -> Array:
+    def _rows(self, query: Float[Array, "... d_q"], keys: int) -> Float[Array, "{keys} d_q"]:
         W = weight("W", self.W, query, (None, query.shape[-1]), "(positions, query width)")
         if keys > W.shape[0]:
             raise ShapeError(
@@ -272,12 +299,12 @@ def weight(name: str, value: Any, query: Array, shape: tuple[int | None, ...], m
     return array
 
 
-def _tanh_pairs(query: Array, key: Array) -> Array:
+def _tanh_pairs(query: Float[Array, "*#b q d"], key: Float[Array, "*#b k d"]) -> Float[Array, "*#b q k d"]:
     xp = array_namespace(query, key)
     return xp.tanh(query[..., :, None, :] + key[..., None, :, :])
 
 
-def _unit(vectors: Array) -> Array:
+def _unit(vectors: Float[Array, "*b d"]) -> Float[Array, "*b d"]:
     xp = array_namespace(vectors)
     largest = xp.max(xp.abs(vectors), axis=-1, keepdims=True)
     scaled = vectors / xp.where(largest > 0, largest, xp.ones_like(largest))  # squares of 1e200 would overflow

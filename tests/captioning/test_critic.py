@@ -11,9 +11,9 @@ from regard.captioning.critic import CaptionCritic, exact_meteor
 from regard.captioning.model import Grid, build_model
 from regard.captioning.model_config import CaptionModelConfig
 from regard.errors import ConfigError
-from regard.marks import BOS, EOS, PAD, UNK
-from regard.nn.self_critical import advantages
-from regard.translation.batches import padded_targets
+from regard.text.padding import padded_targets
+from regard.text.self_critical import advantages
+from regard.text.special_tokens import BOS, EOS, PAD, UNK
 from tests.captioning.conftest import run_file
 
 DOG, CAT, RUNS, SLEEPS, HERE = range(4, 9)
@@ -81,7 +81,7 @@ def test_training_makes_the_better_of_the_drawn_captions_more_likely(monkeypatch
     """The same captions are "drawn" at every step: of picture 0 the right one is the first, of picture 1 the second."""
     right, wrong = [DOG, RUNS, HERE, EOS], [CAT, SLEEPS, HERE, EOS]
     drawn = [[right, wrong], [right, wrong]]
-    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: drawn)
+    monkeypatch.setattr("regard.text.self_critical.draw", lambda *_: drawn)
     model = _model(self_critical=2)
     model.critic = CaptionCritic(WRITTEN, 2)
     pictures = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0))
@@ -123,7 +123,7 @@ def test_what_cannot_be_criticized(scenes, tmp_path, model, says):
 
 def test_what_is_never_drawn_gains_nothing(monkeypatch):
     """However bad the drawn captions are, their share must not go to the words that cannot be drawn."""
-    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: [[[DOG, EOS], [SLEEPS, EOS]]])
+    monkeypatch.setattr("regard.text.self_critical.draw", lambda *_: [[[DOG, EOS], [SLEEPS, EOS]]])
     model = _model(self_critical=2)
     model.critic = CaptionCritic(WRITTEN, 2)
     batch = CaptionBatch(torch.ones(1, 4, 6), padded_targets([[DOG]])[0], torch.tensor([0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,24 +107,6 @@ def test_another_backbone_has_features_of_its_own(tmp_path):
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_mirror_has_features_of_its_own(tmp_path):
-    paths = photos(tmp_path, 5)
-    (tmp_path / "text.png").write_text("no picture")
-    every = [*paths, tmp_path / "text.png"]
-    plain = features_of(every, Means(), tmp_path / "cache", on_bad="skip")
-    mirrored = features_of(every, Means(), tmp_path / "cache", on_bad="skip", mirrored=True)
-    from_behind = [open_photo(path).transpose(Image.Transpose.FLIP_LEFT_RIGHT) for path in paths]
-    cells = Means().grid(torch.stack([Means().prepare(photo) for photo in from_behind])).flatten(1, 2)
-    torch.testing.assert_close(mirrored.rows(range(5)), cells, rtol=1e-3, atol=0)
-
-    both = plain + mirrored
-    assert both.good.tolist() == 2 * [True, True, True, True, True, False]
-    torch.testing.assert_close(both.rows([1, 7]), torch.stack([plain[1], mirrored[1]]), rtol=0, atol=0)
-    with pytest.raises(InputError, match=r"photograph 11 has no features: .*text\.png"):
-        both.rows([11])
-
-
-@pytest.mark.usefixtures("small_parts")
 def test_interrupted_it_goes_on_where_it_stopped(tmp_path):
     paths = photos(tmp_path, 11)
     with pytest.raises(KeyboardInterrupt):
@@ -175,6 +158,50 @@ def test_a_part_that_a_disk_damaged_is_computed_anew(tmp_path, name, kept):
     torch.testing.assert_close(features.rows(range(8)), expected(paths, Means()), rtol=1e-3, atol=0)
 
 
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("name", ["features.npy", "digests.npy", "files.json"])
+def test_a_changed_bit_of_a_part_is_noticed_and_told(tmp_path, name):
+    paths, said = photos(tmp_path, 8), []
+    features_of(paths, Means(), tmp_path / "cache")
+    file = sorted((tmp_path / "cache").glob(f"*/part-*/{name}"))[0]
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    rest = Means()
+    features = features_of(paths, rest, tmp_path / "cache", report=said.append)
+    assert rest.seen == 4
+    assert said[0] == f"{file.parent}, features of photographs, is damaged; computing them anew"
+    torch.testing.assert_close(features.rows(range(8)), expected(paths, Means()), rtol=1e-3, atol=0)
+    features_of(paths, Means(), tmp_path / "cache", report=said.clear)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("name", ["features.npy", "digests.npy"])
+def test_an_archive_in_place_of_an_array_is_a_damaged_part(tmp_path, name):
+    paths = photos(tmp_path, 4)
+    features_of(paths, Means(), tmp_path / "cache")
+    (file,) = (tmp_path / "cache").glob(f"*/part-*/{name}")
+    with file.open("wb") as opened:
+        np.savez(opened, a=np.zeros(3))
+    rest = Means()
+    features_of(paths, rest, tmp_path / "cache")
+    assert rest.seen == 4
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_of_before_digests_serves_unless_its_features_are_infinite(tmp_path):
+    paths = photos(tmp_path, 4)
+    features_of(paths, Means(), tmp_path / "cache")
+    (file,) = (tmp_path / "cache").glob("*/part-*/features.npy")
+    file.with_name("files.json").unlink()
+    again = Means()
+    features_of(paths, again, tmp_path / "cache")
+    assert again.seen == 0
+    file.write_bytes(file.read_bytes()[:-2] + b"\xff\x7f")
+    features_of(paths, again, tmp_path / "cache")
+    assert again.seen == 4
+
+
 def _made_by_another(publish):
     """Another run publishes the same part a moment before this one does."""
 
@@ -208,7 +235,7 @@ def test_runs_that_share_a_cache_may_fill_it_at_once(tmp_path, monkeypatch, othe
 @pytest.mark.usefixtures("small_parts")
 def test_a_part_that_another_run_made_meanwhile_is_left_in_its_place(tmp_path):
     paths = photos(tmp_path, 4)
-    places = []
+    places: list[Any] = []
 
     class Slow(Means):
         def grid(self, batch):
@@ -227,7 +254,7 @@ def test_a_bad_photograph_is_left_out_and_reported(tmp_path):
     paths = photos(tmp_path, 5)
     paths[1].write_bytes(b"no photograph")
     paths[3].unlink()
-    said = []
+    said: list[str] = []
     features = features_of(paths, Means(), tmp_path / "cache", report=said.append, on_bad="skip")
     assert features.good.tolist() == [True, False, True, False, True]
     torch.testing.assert_close(features.rows([0, 2, 4]), expected(paths[::2], Means()), rtol=1e-3, atol=0)
@@ -238,7 +265,7 @@ def test_a_bad_photograph_is_left_out_and_reported(tmp_path):
 
 
 def test_many_bad_photographs_are_counted(tmp_path):
-    said = []
+    said: list[str] = []
     paths = [tmp_path / f"{number}.png" for number in range(25)]
     features = features_of(paths, Means(), tmp_path / "cache", report=said.append, on_bad="skip")
     assert not features.good.any()

@@ -1,6 +1,7 @@
 """``regard attend`` as a person uses it: words in, tables, JSON, pictures or one clear line out."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -55,6 +56,18 @@ def test_a_page_that_stands_alone(tmp_path):
     assert "[[927.0,397.0,148.0,929.0]]" in page
 
 
+def test_the_page_answers_with_the_sum_behind_a_number(page, tmp_path):
+    target = tmp_path / "steps.html"
+    regard("attend", "--query", QUERY, "--keys", KEYS, "--score", "dot", "--plot", str(target))
+    page.goto(target.as_uri())
+    grid = page.get_by_role("grid", name=re.compile("^scores"))
+    grid.locator("td").last.hover()
+    assert page.locator(".rg-readout").inner_text() == "5·4 + 1·3 + 20·45.3 = 929"
+    grid.locator("td").first.click()
+    assert page.locator(".rg-readout").inner_text() == "5·3 + 1·12 + 20·45 = 927"
+    assert page.locator(".rg-source").count() == 6
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_figure_is_written(tmp_path, ending):
     target = tmp_path / f"steps.{ending}"
@@ -65,7 +78,7 @@ def test_the_figure_is_written(tmp_path, ending):
 
 
 def test_numbers_come_from_files(tmp_path):
-    np.save(tmp_path / "keys.npy", [[3, 12, 45], [4, 3, 45.3]])
+    np.save(tmp_path / "keys.npy", np.array([[3, 12, 45], [4, 3, 45.3]]))
     (tmp_path / "query.csv").write_text("5,1,20\n")
     printed = json.loads(
         regard(

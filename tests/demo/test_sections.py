@@ -1,16 +1,17 @@
 """The chapters of the demo, on models so small that they know nothing."""
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
 
 import regard
-from regard import pretrained
 from regard.captioning.scenes import write_scenes
 from regard.demo import language, sections
 from regard.demo.lengths import lengths
 from regard.errors import TrainingError
+from regard.training import runs
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,8 @@ def test_both_are_trained_measured_and_drawn(by_length, out):
     assert by_length.table[0] == ["words", "with attention", "without attention"]
     assert [row[0] for row in by_length.table[1:]] == ["1 to 10", "11 to 20", "21 to 30", "31 to 40"]
     assert (out / "lengths.png").exists()
-    assert regard.Translator.load(out / "runs" / "without-attention").config.model.attention == "none"
+    model: Any = regard.Translator.load(out / "runs" / "without-attention").config.model
+    assert model.attention == "none"
     assert not by_length.missing
 
 
@@ -62,7 +64,7 @@ def test_the_translator_chapter_shows_the_sentence_and_its_map(out, tmp_path):
 
 
 def test_what_did_not_come_with_the_package_is_left_out_with_a_word(tmp_path, monkeypatch):
-    monkeypatch.setattr(pretrained, "HOME", tmp_path)
+    monkeypatch.setattr(runs, "HOME", tmp_path)
     for section in (sections.translation(tmp_path), sections.captions(tmp_path)):
         assert "came without" in section.missing
         assert not section.pictures
@@ -87,7 +89,7 @@ def test_captioners_are_shown_soft_and_hard(tmp_path, monkeypatch):
                 "training": {"updates": 60, "epochs": 0, "validate_every": 60, "threads": 1, "learning_rate": 0.02},
             }
         )
-    monkeypatch.setattr(pretrained, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runs, "HOME", tmp_path / "home")
     section = sections.captions(tmp_path)
     assert [picture.caption.split(" — ")[1].split(":")[0] for picture in section.pictures] == [
         "scenes-hard, hard attention",

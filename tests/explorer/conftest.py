@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import pytest
 import uvicorn
 
-from regard import pretrained
 from regard.explorer.app import build_app
-from regard.explorer.limits import Work
 from regard.explorer.models import Model
-from regard.explorer.server import Server, bind, settings
+from regard.explorer.server import Server, bound_socket, uvicorn_config
+from regard.explorer.work_queue import WorkQueue
+from regard.training import runs
 from tests.explorer.stand_ins import MODELS
 
 TOKEN = "token-of-the-tests"
@@ -43,12 +43,12 @@ class Site:
 @contextlib.contextmanager
 def served(models: Sequence[Model], **changed: float) -> Iterator[Site]:
     """The explorer with these models, served by a thread of this process on a free port."""
-    bound, work = bind(0), Work()
+    bound, queue = bound_socket(0), WorkQueue()
     port = bound.getsockname()[1]
-    config: uvicorn.Config = settings(build_app(models, work=work, token=TOKEN, port=port))
+    config: uvicorn.Config = uvicorn_config(build_app(models, queue=queue, token=TOKEN, port=port))
     for name, value in changed.items():
         setattr(config, name, value)
-    server = Server(config, work)
+    server = Server(config, queue)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     while not server.started:
@@ -66,9 +66,22 @@ def site() -> Iterator[Site]:
         yield site
 
 
+@pytest.fixture(scope="module")
+def run(browser, site):
+    """Run JavaScript with ``m`` the module and ``x`` the argument."""
+    page = browser.new_page()
+    page.goto(site.address("/steps"))
+
+    def run(module, expression, x=None):
+        return page.evaluate(f"async (x) => {{ const m = await import('/{module}'); return {expression}; }}", x)
+
+    yield run
+    page.close()
+
+
 @pytest.fixture
 def bare_site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """The explorer without a model, of a package that ships none."""
-    monkeypatch.setattr(pretrained, "names", list)
+    monkeypatch.setattr(runs, "names", list)
     with served([]) as site:
         yield site

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from regard.show.colours import colours_of
 from tests.explorer.seeing import colours, faults, photograph
+from tests.show.test_colours import luminance
 
 VIEWS = {
     "steps": ("/steps", ".computed .rg-cell"),
@@ -183,6 +184,59 @@ def test_one_scale_on_the_page_and_in_the_figures(page, site):
     pixel = "(canvas) => [...canvas.getContext('2d').getImageData(canvas.width - 5, 5, 1, 1).data.slice(0, 3)]"
     most = np.exp(4) / (np.exp(4) + 2)  # the first word written looks at the last
     assert_allclose(canvas.evaluate(pixel), 255 * colours_of(most), atol=1.5)
+
+
+def contrast(colour, background):
+    """The ratio of WCAG 2.2 between two colours, 0 to 255."""
+    lights = sorted(luminance(np.array([colour, background]) / 255) + 0.05)
+    return lights[1] / lights[0]
+
+
+PIXEL = "(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data.slice(0, 3)]"
+BEHIND = """(element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    if (!/, 0\\)$/.test(colour)) return colour.match(/\\d+/g).map(Number);
+  }
+}"""
+
+
+def test_on_a_dark_page_zero_recedes_and_what_is_large_stands_out(page, site):
+    page.emulate_media(color_scheme="dark")
+    page.goto(site.address("/steps"))
+    weights = page.locator("[data-table='weights'] td.rg-cell")  # 0.1192 7.9e-232 0 0.8808
+    weights.first.wait_for()
+    behind = page.locator("[data-table='weights']").evaluate(BEHIND)
+    measured = [contrast(cell.evaluate(BEHIND), behind) for cell in weights.all()]
+    assert measured[2] < 1.5
+    assert measured[2] < measured[0] < measured[3]
+    assert measured[3] > 7
+    assert faults(page) == []
+
+
+def test_a_map_is_drawn_again_when_the_page_turns_dark_and_light(page, site):
+    page.goto(site.address("/translate?text=one+two+three"))
+    canvas = page.locator(".rg-map canvas")
+    canvas.wait_for()
+
+    def measured():
+        """The contrasts with the page of a weight of 0.02, and of one of 0.96."""
+        behind = page.locator(".rg-map").evaluate(BEHIND)
+        right = canvas.evaluate("(canvas) => canvas.width - 5")
+        return [contrast(canvas.evaluate(PIXEL, [x, 5]), behind) for x in (5, right)]
+
+    def redrawn(turn):
+        before = canvas.evaluate("(canvas) => canvas.toDataURL()")
+        turn()
+        page.wait_for_function("(was) => document.querySelector('.rg-map canvas').toDataURL() !== was", arg=before)
+
+    light = measured()
+    redrawn(lambda: page.emulate_media(color_scheme="dark"))
+    small, large = measured()
+    assert small < 1.5
+    assert large > 7
+    redrawn(page.locator("#theme").click)  # light, whatever the system has
+    assert measured() == light
 
 
 def test_every_view_is_reached_by_keyboard_from_the_top(page, site):

@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regard
-from regard import worked
+from regard import worked_examples
 from regard.positions import sinusoidal
-from regard.show.cells import short
+from regard.show.data import parts_of
+from regard.show.formatting import short
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def written(array):
 
 
 def test_it_opens_on_the_first_worked_example(open_steps):
-    page, example = open_steps(), worked.first()
+    page, example = open_steps(), worked_examples.first()
     assert texts(page, "scores") == [["927", "397", "148", "929"]] == written(example.scores)
     assert texts(page, "weights") == [["0.1192", "7.9e-232", "0", "0.8808"]] == written(example.weights)
     assert texts(page, "context") == [["3.8808", "4.0728", "45.2642"]] == written(example.context)
@@ -44,12 +45,12 @@ def test_the_second_example_is_one_click_away_with_both_softmaxes(open_steps):
     page = open_steps()
     page.get_by_role("button", name="The four-word example").click()
     for suffix, whole in (("", False), ("_all", True)):
-        example = worked.second(over_the_whole_matrix=whole)
+        example = worked_examples.second(over_the_whole_matrix=whole)
         assert texts(page, f"weights{suffix}") == written(example.weights)
         assert texts(page, f"context{suffix}") == written(example.context)
     assert "row by row" in page.locator("[data-table='context']").inner_text()
     assert "over the whole matrix" in page.locator("[data-table='context_all']").inner_text()
-    W_Q, W_K, W_V = worked.projections()
+    W_Q, W_K, W_V = worked_examples.projections()
     for name, matrix in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V)):
         inputs = page.locator(f"[data-table='{name}'] input").all()
         assert [float(field.input_value()) for field in inputs] == matrix.ravel().tolist()
@@ -59,7 +60,7 @@ def test_an_edit_flows_through_every_step_and_into_the_address(open_steps):
     page = open_steps()
     first = page.get_by_label("Query, row q, column 1")
     first.fill("-2.5")
-    expected = regard.attend([-2.5, 1, 20], worked.ANNOTATIONS, score="dot")
+    expected = regard.attend([-2.5, 1, 20], worked_examples.ANNOTATIONS, score="dot")
     assert texts(page, "scores") == written(expected.scores)
     assert texts(page, "context") == written(expected.context)
     page.wait_for_url(lambda url: "query=" in url)
@@ -94,7 +95,8 @@ def test_pointing_at_a_number_marks_what_it_came_from_and_writes_the_sum(open_st
 
 def test_every_score_on_every_rung_gives_numbers_with_sources_that_exist(open_steps):
     looked, broken = open_steps().evaluate("""async () => {
-      const [{fromAddress, scoresOf}, {trace, RUNGS}] = await Promise.all([import("/state.js"), import("/trace.js")]);
+      const {fromAddress, scoresOf} = await import("/page/state.js");
+      const {trace, RUNGS} = await import("/maths/trace.js");
       const broken = [];
       let looked = 0;
       const check = (address) => {
@@ -119,10 +121,33 @@ def test_every_score_on_every_rung_gives_numbers_with_sources_that_exist(open_st
     assert looked > 2000
 
 
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "cosine"])
+def test_the_page_names_axes_and_sources_as_the_package_does(open_steps, score):
+    tables = open_steps().evaluate(
+        """async (score) => {
+      const [{fromAddress}, {trace}] = await Promise.all([import("/page/state.js"), import("/maths/trace.js")]);
+      const {given, computed} = trace(fromAddress(new URLSearchParams(`rung=many&score=${score}`)).state);
+      const origins = ({values, from}) => values.map((row, i) => row.map((_, j) => from(i, j)));
+      const told = (table) => [table.id, {axes: table.axes, made_from: table.made_from, from: origins(table)}];
+      return Object.fromEntries([...given, ...computed].map(told));
+    }""",
+        score,
+    )
+    attended = regard.attend([[2, 0, 1], [0, 3, 0], [1, 1, 1]], worked_examples.WORDS, score=score)
+    for table in parts_of(attended)[0]["tables"]:
+        if table["id"] in tables and table["id"] != "context":  # of which the page follows one query
+            same = tables[table["id"]]
+            assert (same["axes"], same["made_from"]) == (table["axes"], table["made_from"])
+            assert [[sorted(cell) for cell in row] for row in same["from"]] == [
+                [sorted(cell) for cell in row] for row in table.get("from", same["from"])
+            ]
+    assert {"query", "keys", "scores", "weights"} <= set(tables)
+
+
 def test_the_additive_score_with_edited_weights_is_the_package_s(open_steps):
     page = open_steps("?rung=many&score=additive&W_q=1,0,0;0,1,0.5&W_k=0,1,0;1,0,-1&v=2,-1")
     score = regard.scores.Additive([[1, 0, 0], [0, 1, 0.5]], [[0, 1, 0], [1, 0, -1]], [2, -1])
-    expected = regard.attend([[2, 0, 1], [0, 3, 0], [1, 1, 1]], worked.WORDS, score=score)
+    expected = regard.attend([[2, 0, 1], [0, 3, 0], [1, 1, 1]], worked_examples.WORDS, score=score)
     assert texts(page, "scores") == written(expected.scores)
     assert texts(page, "context") == written(expected.context)
     page.locator("[data-table='scores'] tbody td").first.hover()
@@ -131,7 +156,7 @@ def test_the_additive_score_with_edited_weights_is_the_package_s(open_steps):
 
 def test_multi_head_is_attention_in_slices_then_joined(open_steps):
     page = open_steps("?rung=heads")
-    state = page.evaluate("import('/presets.js').then((m) => m.PRESETS.heads)")
+    state = page.evaluate("import('/maths/presets.js').then((m) => m.PRESETS.heads)")
     x, W_Q, W_K, W_V, W_O = (np.array(state[name]) for name in ("inputs", "W_Q", "W_K", "W_V", "W_O"))
     heads = [
         regard.attend((x @ W_Q)[:, part], (x @ W_K)[:, part], (x @ W_V)[:, part]).context
@@ -154,8 +179,8 @@ def test_shuffling_shows_equivariance_and_places_break_it(open_steps):
     assert page.locator(".verdict").inner_text().startswith("✓ Same outputs, in the new order")
     page.get_by_label("Give words their places").check()
     assert page.locator(".verdict").inner_text().startswith("✗ Not the same any more")
-    W_Q, W_K, W_V = worked.projections()
-    words = np.array(worked.WORDS)[order] + sinusoidal(4, 3)
+    W_Q, W_K, W_V = worked_examples.projections()
+    words = np.array(worked_examples.WORDS)[order] + sinusoidal(4, 3)
     assert texts(page, "context") == written(regard.attend(words @ W_Q, words @ W_K, words @ W_V).context)
     page.get_by_role("button", name="Put them back").click()
     assert page.locator(".verdict").count() == 0
@@ -214,5 +239,5 @@ def test_the_saved_numbers_are_the_package_s(open_steps):
         page.get_by_role("button", name="Save as JSON").click()
     with open(waiting.value.path(), encoding="utf-8") as file:
         tables = {table["name"]: table["values"] for table in json.load(file)["tables"]}
-    assert_allclose(tables["Weights"], [worked.first().weights], rtol=1e-12)
-    assert_allclose(tables["Context"], [worked.first().context], rtol=1e-12)
+    assert_allclose(tables["Weights"], [worked_examples.first().weights], rtol=1e-12)
+    assert_allclose(tables["Context"], [worked_examples.first().context], rtol=1e-12)

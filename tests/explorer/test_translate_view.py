@@ -164,7 +164,7 @@ def test_what_the_server_refuses_is_shown(translated):
     error = page.get_by_role("alert")
     error.wait_for()
     assert "300 words" in error.inner_text()
-    page.wrong.clear()  # the browser itself reports the 422
+    page.wrong.clear()  # the browser itself reports the 400
 
 
 def test_a_sentence_of_any_script_and_length_fits(translated):

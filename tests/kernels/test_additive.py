@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,9 +155,8 @@ def test_only_the_gradients_that_are_wanted(wanted: tuple[int, ...]) -> None:
     of = [tensors[i] for i in wanted]
     found, expected = gradients(additive_scores(*tensors), of), gradients(by_tanh(*tensors), of)
     torch.testing.assert_close(found, expected)
-    empty = additive.additive_gradients(
-        torch.ones(2, 5, 6).double(), *(x.detach() for x in tensors), *(i in wanted for i in range(3))
-    )
+    given: list[Any] = [*(x.detach() for x in tensors), *(i in wanted for i in range(3))]
+    empty = additive.additive_gradients(torch.ones(2, 5, 6).double(), *given)
     assert [x.numel() > 0 for x in empty] == [i in wanted for i in range(3)]
 
 
@@ -249,7 +249,8 @@ def test_the_chunked_path_of_other_devices(chunk: int, monkeypatch: pytest.Monke
     detached = [x.detach() for x in tensors]
     torch.testing.assert_close(additive.chunked_scores(*detached), expected.detach())
     grad = torch.randn(expected.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    found = additive.chunked_gradients(grad, *detached, (True, True, True))
+    query, key, v = detached
+    found = additive.chunked_gradients(grad, query, key, v, (True, True, True))
     torch.testing.assert_close(found, torch.autograd.grad(expected, tensors, grad))
 
 
@@ -285,7 +286,7 @@ def test_whole_numbers_are_refused() -> None:
 
 def test_arrays_of_numpy_are_sent_on() -> None:
     with pytest.raises(DtypeError, match=r"key must be a torch tensor, not ndarray; .* go to additive_scores_numpy"):
-        additive_scores(torch.zeros(2, 3), np.zeros((2, 3)), torch.zeros(3))  # type: ignore[arg-type]
+        additive_scores(torch.zeros(2, 3), np.zeros((2, 3)), torch.zeros(3))
 
 
 def test_one_step_of_a_decoder_takes_plain_torch_and_loads_no_kernel(monkeypatch) -> None:

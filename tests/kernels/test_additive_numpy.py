@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from regard.kernels import additive_scores, additive_scores_numpy
 
 
 def by_tanh(query: np.ndarray, key: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.tanh(query[..., :, None, :] + key[..., None, :, :]) @ v
+    scores: np.ndarray = np.tanh(query[..., :, None, :] + key[..., None, :, :]) @ v
+    return scores
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5), (np.float16, 1e-2)])
 def test_scores_are_those_of_tanh(dtype: type, tolerance: float) -> None:
     rng = np.random.default_rng(0)
-    query, key, v = (rng.standard_normal(s).astype(dtype) for s in ((2, 3, 5, 11), (2, 3, 7, 11), (11,)))
+    query, key, v = (cast(Any, rng.standard_normal(s).astype(dtype)) for s in ((2, 3, 5, 11), (2, 3, 7, 11), (11,)))
     scores = additive_scores_numpy(query, key, v)
     assert scores.dtype == dtype
     expected = by_tanh(*(x.astype(np.float64) for x in (query, key, v)))

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import regard
+from regard.kernels import additive_cpu, compiling
 
 CALL = """
 import torch
@@ -53,7 +54,7 @@ def test_kernels_are_compiled_once(package: Path) -> None:
 
 def test_a_change_in_what_a_kernel_is_made_of_is_noticed(package: Path) -> None:
     call(package)
-    lanes = package / "kernels" / "lanes.py"
+    lanes = package / "kernels" / "simd.py"
     text = lanes.read_text()
     assert "1.4426950408889634" in text
     lanes.write_text(text.replace("builder.fmul(x, _constant(vector, 1.4426950408889634))", "_constant(vector, 0.0)"))
@@ -82,3 +83,22 @@ def test_no_cache_anywhere(package: Path) -> None:
     (package.parents[1] / ".cache").write_text("")
     assert call(package) == (pytest.approx(TANH), 0)
     assert call(package) == (pytest.approx(TANH), 0)
+
+
+def test_where_numba_hides_its_stamp_nothing_is_taken_from_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What breaks when ``_cache._cache_file._source_stamp`` disappears: the cache, never the results."""
+    asked = []
+
+    def njit(**options: object) -> object:
+        asked.append(options.get("cache", False))
+        return lambda function: function  # as compiled, but without the stamp
+
+    monkeypatch.setattr(compiling, "njit", njit)
+    assert compiling.kernel(len) is len
+    assert asked == [True, False]
+
+
+def test_the_stamp_of_a_kernel_is_that_of_all_of_them() -> None:
+    stamp = additive_cpu._forward._cache._cache_file._source_stamp
+    assert isinstance(stamp, tuple), "Numba keeps its stamp elsewhere now: kernels are compiled anew by every process"
+    assert stamp[1] == compiling._package()

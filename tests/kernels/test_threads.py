@@ -125,3 +125,16 @@ def test_some_of_torch_s_threads_are_not_taken(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(threads, "_team", lambda: lambda *_: pytest.fail("torch's threads were taken"))
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     assert threads.share(2, 10**9, 2, lambda first, stop: (first, stop), ()) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there are the libraries of a process listed")
+def test_a_torch_without_an_openmp_of_its_own_leaves_the_work_to_python_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What breaks when torch ships no libgomp, or hides it: nothing but the choice of threads."""
+    monkeypatch.setattr(torch, "__file__", "/nowhere/torch/__init__.py")
+    assert threads._team.__wrapped__() is None
+    monkeypatch.setattr(threads, "_team", threads._team.__wrapped__)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    both = threading.Barrier(2, timeout=30)
+    threads.share(2, 10**9, 2, lambda *_: both.wait(), ())

@@ -111,10 +111,11 @@ def test_weights_are_the_band_of_the_dense_ones(score: str, causal: bool, q: int
     query, key, _, v = inputs((2,), q, k)
     extra: dict[str, Any] = {"v": v} if score == "additive" else {}
     band = window_weights(query, key, width=width, causal=causal, score=score, lengths=lengths, **extra)
-    assert band.shape == (2, q, width + 1 if causal else 2 * width + 1)
+    across = width + 1 if causal else 2 * width + 1
+    assert band.shape == (2, q, across)
     dense = dense_weights(query, key, v, score, visible_keys(q, k, width, causal, lengths))
     for i in range(q):
-        for j in range(band.shape[-1]):
+        for j in range(across):
             place = i - width + j
             expected = dense[:, i, place] if 0 <= place < k else torch.zeros(2, dtype=torch.float64)
             torch.testing.assert_close(band[:, i, j], expected)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.nn import additive_looks, cells, output
+from regard.kernels import dispatch
 
 
 @pytest.fixture(autouse=True)
@@ -13,9 +13,8 @@ def same_weights_every_time():
         yield
 
 
-@pytest.fixture(params=["kernels", "plain torch"])
-def way(request, monkeypatch):
+@pytest.fixture(params=["compiled", "plain"])
+def way(request):
     """By the package's own kernels, or by the plain torch that other devices and widths take."""
-    if request.param == "plain torch":
-        for module in (additive_looks, cells, output):
-            monkeypatch.setattr(module, "has_kernels", lambda *_: False)
+    with dispatch.forced(request.param):
+        yield

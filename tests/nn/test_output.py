@@ -41,10 +41,12 @@ def test_equals_cross_entropy_whatever_the_chunk(problem, monkeypatch, label_smo
 
 
 def test_gradient_by_finite_differences(problem):
-    *inputs, target = problem
-    inputs[0] = inputs[0].detach()[:5].requires_grad_()
+    features, *inputs, target = problem
+    features = features.detach()[:5].requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda *a: cross_entropy(*a, target[:5], label_smoothing=0.1)[0], inputs, fast_mode=True
+        lambda *a: cross_entropy(a[0], a[1], a[2], target[:5], label_smoothing=0.1)[0],
+        (features, *inputs),
+        fast_mode=True,
     )
 
 

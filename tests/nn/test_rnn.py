@@ -1,4 +1,4 @@
-"""Cells and encoder against torch's own recurrent layers, and against their own single steps."""
+"""The recurrent encoder against torch's own layers on packed sentences."""
 
 import pytest
 import torch
@@ -6,96 +6,13 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import UnknownName
-from regard.nn.cells import CELLS
 from regard.nn.rnn import Encoder
 
-TIME, BATCH, WIDTH = 5, 3, 8  # eight float64 numbers are whole lanes
+TIME, BATCH, WIDTH = 5, 3, 8
 
 
 def draw(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def start(cell, seed=7):
-    return tuple(draw(BATCH, WIDTH, seed=seed + part) for part in range(cell.parts))
-
-
-@pytest.fixture(params=CELLS)
-def cell(request):
-    return CELLS[request.param](WIDTH).double()
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("padded", [False, True])
-def test_over_time_equals_step_by_step(cell, reverse, padded):
-    products = draw(TIME, BATCH, cell.gates * WIDTH)
-    active = torch.arange(TIME)[:, None] < torch.tensor([5, 3, 1]) if padded else None
-    state, shown = start(cell), {}
-    for i in reversed(range(TIME)) if reverse else range(TIME):
-        new = cell.step(products[i], state)
-        if padded:
-            new = tuple(torch.where(active[i, :, None], a, b) for a, b in zip(new, state, strict=True))
-        state, shown[i] = new, new[0]
-    expected = torch.stack([shown[i] for i in range(TIME)])
-    torch.testing.assert_close(cell(products, start(cell), active, reverse=reverse), expected)
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("padded", [False, True])
-def test_gradient_over_time_by_finite_differences(cell, reverse, padded):
-    active = torch.arange(TIME)[:, None] < torch.tensor([5, 3, 1]) if padded else None
-    products, state = draw(TIME, BATCH, cell.gates * WIDTH).requires_grad_(), start(cell)
-
-    def run(products, weight, bias, *state):
-        return torch.func.functional_call(
-            cell, {"weight": weight, "bias": bias}, (products, state, active), {"reverse": reverse}
-        )
-
-    weight, bias = (p.detach().clone().requires_grad_() for p in (cell.weight, cell.bias))
-    assert torch.autograd.gradcheck(run, (products, weight, bias, *(s.requires_grad_() for s in state)))
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("series", [False, True])
-def test_gradient_of_steps_by_finite_differences(cell, series):
-    def run(weight, bias, products, *state):
-        cell.weight, cell.bias = weight, bias
-        step = cell.series() if series else cell.step
-        for product in products:
-            state = step(product, state)
-        return state
-
-    inputs = [cell.weight.detach(), cell.bias.detach(), draw(3, BATCH, cell.gates * WIDTH), *start(cell)]
-    del cell.weight, cell.bias
-    assert torch.autograd.gradcheck(run, [tensor.requires_grad_() for tensor in inputs])
-
-
-@pytest.mark.usefixtures("way")
-def test_a_series_equals_its_steps(cell):
-    state = other = start(cell)
-    step = cell.series()
-    for product in draw(3, BATCH, cell.gates * WIDTH):
-        state, other = step(product, state), cell.step(product, other)
-    torch.testing.assert_close(state, other)
-
-
-@pytest.mark.usefixtures("way")
-def test_gates_far_from_zero_are_shut_or_open(cell):
-    products = torch.tensor([-1e30, -200.0, 200.0, 1e30], dtype=torch.float64)
-    state = cell(products[:, None, None].expand(4, 1, cell.gates * WIDTH), tuple(s[:1] for s in start(cell)))
-    assert state.isfinite().all()
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_weight_that_is_no_number_shows_in_the_state(cell, sign):
-    nothing = cell.bias.detach().zero_()
-    for gate in range(cell.gates):
-        nothing.zero_()[gate * WIDTH] = sign * torch.nan
-        state = cell(torch.zeros(1, 1, cell.gates * WIDTH, dtype=torch.float64), tuple(s[:1] for s in start(cell)))
-        assert state.isnan().tolist() == [[[True, *[False] * (WIDTH - 1)]]]
 
 
 TWINS = {"gru": nn.GRU, "lstm": nn.LSTM}

@@ -1,5 +1,7 @@
 """The Transformer against torch's, against itself word by word, and against its own promises."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -74,7 +76,7 @@ def test_order_matters(positions):
 
 def test_layers_equal_torch_with_the_norm_first():
     encoder = TransformerEncoder(SHAPE, 1, positions="rotary").double()
-    layer = encoder.layers[0]
+    layer: Any = encoder.layers[0]
     encoder.positions.turn = lambda heads, first=0: heads  # noqa: ARG005 - torch's layer knows no positions
     twin = nn.TransformerEncoderLayer(WIDTH, 2, 11, dropout=0.0, batch_first=True, norm_first=True).double()
     layer.attention = MultiHeadAttention.from_torch(twin.self_attn)

@@ -29,8 +29,9 @@ def diagonal(rows: int, columns: int) -> np.ndarray:
     """A map that looks along its diagonal, never quite alike."""
     down, across = np.arange(rows)[:, None] / rows, np.arange(columns)[None] / columns
     scores = np.random.default_rng(0).normal(size=(rows, columns)) - ((down - across) * max(rows, columns)) ** 2 / 2
-    weights = np.exp(scores)
-    return weights / weights.sum(1, keepdims=True)
+    weights: np.ndarray = np.exp(scores)
+    shares: np.ndarray = weights / weights.sum(1, keepdims=True)
+    return shares
 
 
 def texts(sheet) -> dict[str, object]:

@@ -6,18 +6,21 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import regard
+from regard import Step
 from regard.captioning.results import Caption
 from regard.errors import DtypeError, InputError
 from regard.show import data
 from regard.show.data import parts_of
-from regard.show.html import bundle, document, embedded
+from regard.show.html import VIEWER, bundle, document, embedded
 from regard.translation.results import Alignment, Translation
+from regard.translation.watched import DecoderStep, Watched
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -83,6 +86,14 @@ def test_the_bundle_holds_no_name_twice():
     assert "</style" not in bundle().style.lower()
 
 
+def test_the_viewer_needs_nothing_of_the_explorer():
+    listed = json.loads((VIEWER / "manifest.json").read_text("utf-8"))
+    assert {file.name for file in VIEWER.iterdir()} == {*listed["modules"], listed["style"], "manifest.json"}
+    for at, name in enumerate(listed["modules"]):
+        imported = re.findall(r"^import .* from \"(.*)\";$", (VIEWER / name).read_text("utf-8"), re.M)
+        assert {file.removeprefix("./") for file in imported} <= set(listed["modules"][:at])
+
+
 def cell(page, row, column):
     """Where on the screen a cell of the map is."""
     box = page.locator(".rg-plot canvas").bounding_box()
@@ -110,6 +121,46 @@ def test_a_caption_opens_from_disk(page, tmp_path):
     assert width == 300
 
 
+def test_a_file_with_what_was_needed_has_the_switch(page, tmp_path):
+    needed = np.array([[0.75, -0.0625, 0], [0.001, 0.002, 0], [0, 0, 12.5]])
+    found = replace(translation(), measure_needed=lambda: needed)
+    assert "needed" not in data_in(found.html(tmp_path / "plain.html").read_text())[0]
+    page.goto((tmp_path / "plain.html").as_uri())
+    assert page.get_by_role("radio").count() == page.get_by_role("button").count() == 0
+    page.goto(found.html(tmp_path / "map.html", needed=True).as_uri())
+    page.get_by_role("radio", name="what it needed").check()
+    assert page.locator(".rg-legend").inner_text().split() == ["0", "12.5", "nats"]
+    page.mouse.move(*cell(page, 0, 1))
+    said = page.locator(".rg-readout").inner_text()
+    assert said == "“la” becomes likelier by 0.0625 nats when “old” is hidden (-0.0625)"
+    page.locator(".rg-row").nth(1).hover()
+    assert page.locator(".rg-readout").inner_text() == "“chatte” needs none of them alone (at most 0.002 nats)"
+    page.get_by_role("radio", name="where it looked").check()
+    page.locator(".rg-row").nth(1).hover()
+    assert "looks at “old” 83 %" in page.locator(".rg-readout").inner_text()
+
+
+def test_a_caption_with_what_was_needed_has_the_switch(page, tmp_path):
+    needed = np.zeros((2, 7, 7))
+    needed[1, 6, 0], needed[1, 0, 0] = 0.75, -0.5
+    found = replace(caption(), measure_needed=lambda block: needed)  # noqa: ARG005 - one answer for every block
+    page.goto(found.html(tmp_path / "photo.html", needed=True).as_uri())
+    page.get_by_role("radio", name="what it needed").check()
+    page.locator(".rg-word", has_text="dog").hover()
+    said = "“dog” needs most what is at the bottom left: hiding it costs 0.75 nats, the brightest here; "
+    assert page.locator(".rg-readout").inner_text() == f"{said}somewhere it becomes likelier, by 0.5"
+    page.locator(".rg-word").first.hover()
+    assert "needs no place alone: hiding one costs at most 0 nats" in page.locator(".rg-readout").inner_text()
+    assert page.locator(".rg-nats").all_inner_texts() == ["0.00 nats", "0.75 nats"]
+
+
+def test_a_watched_translation_is_shown_with_its_steps():
+    found = translation()
+    steps = [DecoderStep(word, None, row, row) for word, row in zip(found.target_words, found.weights, strict=True)]
+    (part,) = parts_of(Watched(found, steps, {}))
+    assert [step["word"] for step in part["steps"]] == found.target_words
+
+
 def test_steps_open_from_disk_and_point_to_where_they_came_from(page, tmp_path):
     keys = [[3, 12, 45], [59, 2, 5], [1, 43, 5], [4, 3, 45.3]]
     regard.attend([5, 1, 20], keys, score="dot").html(tmp_path / "steps.html")
@@ -120,6 +171,31 @@ def test_steps_open_from_disk_and_point_to_where_they_came_from(page, tmp_path):
     assert page.locator(".rg-source").count() == 6
     page.get_by_role("grid", name=re.compile("^context")).locator("td").first.hover()
     assert page.locator(".rg-source").count() == 4
+
+
+class Turned(regard.scores.Score):
+    """A score with a step of its own."""
+
+    name, formula = "turned", "query · turned key"
+
+    def __call__(self, query, key):
+        return query @ np.swapaxes(key[..., ::-1], -1, -2)
+
+    def steps(self, query, key):
+        turned = Step("turned keys", "key, last number first", key[..., ::-1], ("k", "d"), ("keys",), ("d",))
+        return [turned, Step("likeness", self.formula, self(query, key), ("q", "k"), ("query", "turned keys"))]
+
+
+@pytest.mark.parametrize("query", [[5, 1], [[2, 7], [5, 1]]], ids=["one", "several"])
+def test_a_score_of_ones_own_answers_with_its_sums(page, tmp_path, query):
+    page.goto(regard.attend(query, [[3, 12], [59, 2]], score=Turned()).html(tmp_path / "own.html").as_uri())
+    page.get_by_role("grid", name=re.compile("^likeness")).locator("td").last.hover()
+    assert page.locator(".rg-readout").first.inner_text() == "5·2 + 1·59 = 69"
+    marked = page.get_by_role("grid", name=re.compile("^turned keys")).locator("tr").nth(1)
+    assert marked.locator(".rg-source").count() == 2
+    assert page.locator(".rg-source").count() == 4
+    page.get_by_role("grid", name=re.compile("^turned keys")).locator("td").first.click()
+    assert page.get_by_role("grid", name=re.compile("^keys")).locator(".rg-source").count() == 2
 
 
 def test_hidden_scores_are_infinite_on_the_page_too(page, tmp_path):
@@ -171,11 +247,14 @@ def test_whatever_is_large_something_is_shown(monkeypatch):
     assert [part["kind"] for part in everything] == ["map"]
 
 
-def test_windows_are_shown_without_links():
+def test_windows_are_linked_where_all_they_were_made_from_is_shown():
     random = np.random.default_rng(0)
     local = regard.attend_local(random.standard_normal((3, 4)), random.standard_normal((7, 4)), width=1, score="dot")
     steps, weights = parts_of(local)
-    assert not any("from" in table for table in steps["tables"])
+    tables = {table["id"]: table for table in steps["tables"]}
+    assert [name for name, table in tables.items() if "from" in table] == ["positions", "aligned", "weights"]
+    assert tables["aligned"]["from"][1][2] == [["scores", 1, 0], ["scores", 1, 1], ["scores", 1, 2]]
+    assert tables["weights"]["from"][1][2] == [["aligned", 1, 2]]
     assert len(weights["weights"][0]) == 7
 
 

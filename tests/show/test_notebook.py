@@ -70,7 +70,7 @@ def test_a_caption_is_a_photograph_and_a_strip():
 
 
 def test_the_widget_draws_with_the_pages_modules(page):
-    pytest.importorskip("anywidget")
+    pytest.importorskip("anywidget", reason="anywidget (the extra regard[notebook]) is not installed")
     made = widget(translation())
     page.goto("about:blank")
     page.evaluate(

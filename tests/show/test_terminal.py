@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 import regard
-from regard import worked
+from regard import worked_examples
 from regard.show.colours import colours_of
 from regard.show.terminal import print_steps
 
@@ -28,7 +28,7 @@ def test_a_table_wider_than_the_terminal_goes_on_below():
 
 
 def test_attended_shows_itself(capsys):
-    worked.first().show()
+    worked_examples.first().show()
     assert "0.1192  7.9e-232  0  0.8808" in capsys.readouterr().out
 
 

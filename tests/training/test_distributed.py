@@ -51,7 +51,7 @@ def test_two_processes_go_on_bit_for_bit(two, tmp_path):
     run = tmp_path / "run"
     config = write_config(tmp_path / "run.toml", toy_settings(run))
     stopped = toy(config, processes=2, restarts=1, TOY_KILL_AT="6", TOY_INTERRUPT_AT="9", TOY_RANK="1")
-    assert "going on after update 4" in stopped.stderr
+    assert "resuming after update 4" in stopped.stderr
     assert "stopped after update 9" in stopped.stderr
     resumed = toy(config, "--resume", processes=2)
     assert resumed.returncode == 0, resumed.stderr

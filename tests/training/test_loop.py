@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,16 +12,14 @@ import torch
 from safetensors.torch import load_file
 
 from regard.errors import ConfigError
-from regard.training import order as order_module
 from regard.training import train
 from regard.training.checkpoint import Checkpoints
-from regard.training.config import TrainingConfig, load_config
-from regard.training.feed import Feed, groups
-from regard.training.order import Order, Position, Section
-from regard.training.schedule import learning_rate
+from regard.training.config import load_config
+from regard.training.feed import groups
+from regard.training.order import Order, Position
 from regard.training.task import Validation
 from tests.training.runs import log
-from tests.training.toy_task import ToyConfig, ToyTask, settings
+from tests.training.toy_task import ToyTask, settings
 
 
 def without_dropout(run, **training):
@@ -34,7 +33,7 @@ def test_updates_are_those_of_a_plain_loop(tmp_path):
         tmp_path / "run", updates=5, label_smoothing=0.2, clip_norm=0.4, weight_decay=0.1, warmup=3
     )
     train(values)
-    config: ToyConfig = load_config(values)
+    config: Any = load_config(values)
     task, plain = ToyTask(config), config.training
     model = task.build_model(torch.Generator().manual_seed(plain.seed))
     optimizer = torch.optim.AdamW(model.parameters(), lr=plain.learning_rate, weight_decay=0.1)
@@ -68,43 +67,6 @@ def test_accumulated_batches_are_one_update(tmp_path):
     ]
     first = sum(line["loss"] * line["tokens"] for line in single[:1])
     assert double[0]["loss"] * double[0]["tokens"] > first
-
-
-def test_an_update_stays_within_its_epoch():
-    task = ToyTask(load_config(settings("x")))
-    order = Order(examples=task.examples, batch_tokens=40, seed=1)
-    per_epoch = len(list(order.shares()))
-    assert per_epoch % 4
-    made = list(groups(order, 4, Position(), 2))
-    assert [len(group) for group in made] == ([4] * (per_epoch // 4) + [per_epoch % 4]) * 2
-    assert made[-1][-1].position == Position(2)
-    rows = [row for group in made for share in group for row in share.rows]
-    assert sorted(rows) == sorted(2 * list(range(40)))
-
-
-def test_an_epoch_whose_last_pools_are_empty_still_ends(monkeypatch):
-    monkeypatch.setattr(order_module, "CHUNK", 4)
-    monkeypatch.setattr(order_module, "POOL", 1)
-    task = ToyTask(load_config(settings("x")))
-    task.examples.sections = [Section(40, 0.1)]  # most chunks of four hold no line of an epoch
-    order = Order(examples=task.examples, batch_tokens=40, seed=1)
-    for epoch in range(10):
-        made = list(groups(order, 1, Position(epoch), epoch + 1))
-        assert [group[-1].position for group in made][-1:] in ([], [Position(epoch + 1)])
-        assert all(group[-1].position.epoch == epoch for group in made[:-1])
-
-
-def test_the_feed_gives_every_batch_and_passes_on_errors():
-    task = ToyTask(load_config(settings("x")))
-    order = Order(examples=task.examples, batch_tokens=40, seed=1)
-    with Feed(task.examples, order, 1, Position(), 1) as feed:
-        fed = list(feed)
-    assert [group.position for group in fed] == [s.position for s in order.shares()]
-    assert fed[-1].epochs == 1.0
-    assert feed.waited > 0
-    task.examples.batch = lambda _: 1 / 0
-    with Feed(task.examples, order, 1, Position(), 1) as feed, pytest.raises(ZeroDivisionError):
-        list(feed)
 
 
 def test_the_loss_falls(tmp_path):
@@ -180,11 +142,11 @@ def test_checkpoints_by_the_clock(tmp_path, monkeypatch):
 def test_the_callers_random_state_and_threads_are_left_alone(tmp_path):
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002
-    before, before_numpy = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    before, before_numpy = torch.get_rng_state(), np.random.get_state(legacy=False)  # noqa: NPY002
     threads = torch.get_num_threads()
     train(settings(tmp_path / "run", threads=threads + 1, updates=2))
     assert torch.equal(torch.get_rng_state(), before)
-    assert np.random.get_state()[1].tolist() == before_numpy  # noqa: NPY002
+    np.testing.assert_equal(np.random.get_state(legacy=False), before_numpy)  # noqa: NPY002
     assert torch.get_num_threads() == threads
 
 
@@ -213,20 +175,6 @@ def test_best_by_what_is_not_measured_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(ToyTask, "validate", lambda *_: Validation({"loss": 1.0}, []))
     with pytest.raises(ConfigError, match=r"best_by = 'bleu', but validation gives only loss"):
         train(settings(tmp_path / "run", best_by="bleu", updates=1))
-
-
-@pytest.mark.parametrize(
-    ("schedule", "rates"),
-    [
-        ("constant", [0.5, 1, 1, 1, 1, 1]),
-        ("inverse_sqrt", [0.5, 1, math.sqrt(2 / 3), math.sqrt(2 / 4), math.sqrt(2 / 5), math.sqrt(2 / 6)]),
-        ("linear", [0.5, 1, 1, 0.75, 0.5, 0.25]),
-        ("cosine", [0.5, 1, 1, (1 + math.cos(math.pi / 4)) / 2, 0.5, (1 + math.cos(math.pi * 3 / 4)) / 2]),
-    ],
-)
-def test_schedules_by_hand(schedule, rates):
-    config = TrainingConfig(learning_rate=1.0, warmup=2, updates=6, schedule=schedule)
-    assert [learning_rate(config, n) for n in range(1, 7)] == pytest.approx(rates)
 
 
 def test_bfloat16_trains(tmp_path):

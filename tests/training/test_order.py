@@ -114,7 +114,7 @@ def test_batches_of_any_length_when_asked():
 @given(st.floats(0.05, 3.5), st.integers(0, 99))
 def test_weights_say_how_often_a_line_is_seen(weight, seed):
     order = Order(examples=Fake([Section(60, weight), Section(40)]), batch_tokens=50, seed=seed)
-    seen = Counter()
+    seen: Counter[int] = Counter()
     epochs = 12
     for epoch in range(epochs):
         this = Counter(row for batch in rows(order, epoch) for row in batch)

@@ -12,19 +12,18 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.nn.loss import Loss
-from regard.training import tasks
-from regard.training.config import RunConfig, TrainingConfig
+from regard.nn.output import Loss
+from regard.settings import Settings, setting
+from regard.training import config as training_config
+from regard.training.config import RunConfig, TaskPaths, TrainingConfig
 from regard.training.order import Section
-from regard.training.settings import Settings, setting
 from regard.training.task import Validation
-from regard.training.tasks import TaskPaths
 
 WORDS = 11
 
@@ -71,6 +70,8 @@ class ToyExamples:
 
 
 class ToyModel(nn.Module):
+    seen: torch.Tensor
+
     def __init__(self, config):
         super().__init__()
         self.embedding = nn.Embedding(WORDS, 8)
@@ -129,9 +130,9 @@ class ToyTask:
         return Validation(metrics, [{"source": "a", "model": "b"}])
 
 
-tasks.TASKS["toy"] = TaskPaths("tests.training.toy_task:ToyConfig", "tests.training.toy_task:ToyTask")
+training_config.TASKS["toy"] = TaskPaths("tests.training.toy_task:ToyConfig", "tests.training.toy_task:ToyTask")
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "task": "toy",
     "training": {
         "epochs": 0,
@@ -148,7 +149,7 @@ SETTINGS = {
 }
 
 
-def settings(run: Path, **training) -> dict:
+def settings(run: Path, **training) -> dict[str, Any]:
     return {**SETTINGS, "run": str(run), "training": {**SETTINGS["training"], **training}}
 
 

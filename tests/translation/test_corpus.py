@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import islice
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_a_bad_line_of_a_parallel_pair_leaves_the_rest_aligned(tmp_path):
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.lines._LONGEST_LINE", 64)
+    monkeypatch.setattr("regard.text.lines._LONGEST_LINE", 64)
     path = write(tmp_path / "c.tsv", b"a\tb\n" + b"x" * 1000 + b"\ny\tz\n")
     assert list(Corpus(CorpusConfig(path=path), on_bad_line="skip")) == [Pair("a", "b"), Pair("y", "z")]
     with pytest.raises(DataError, match=r"c\.tsv:2: expected at most 64 bytes"):
@@ -130,3 +131,21 @@ def test_the_content_hash_sees_any_change_and_no_rename(tmp_path):
     b = Corpus(CorpusConfig(path=write(tmp_path / "b.tsv", "a\tb\n"))).content_hash()
     c = Corpus(CorpusConfig(path=write(tmp_path / "c.tsv", "a\tc\n"))).content_hash()
     assert a == b != c
+
+
+@pytest.mark.parametrize("on_bad_line", ["refuse", "skip"])
+def test_a_line_that_never_ends_is_refused_soon(tmp_path, monkeypatch, on_bad_line):
+    monkeypatch.setattr("regard.text.lines._LONGEST_LINE", 64)
+    monkeypatch.setattr("regard.text.lines._ENDLESS", 1000)
+    path = write(tmp_path / "c.tsv", b"a\tb\n" + b"x" * 10**6)
+    with pytest.raises(DataError, match=r"c\.tsv:2: this line has no end within 1,000 bytes; a line may have 64"):
+        list(Corpus(CorpusConfig(path=path), on_bad_line=on_bad_line))
+
+
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.text.lines._ALWAYS_EXPANDED", 10_000)
+    path = write(tmp_path / "bomb.tsv.gz", b"a\tb\n" * 10**6)
+    corpus = iter(Corpus(CorpusConfig(path=path)))
+    assert len(list(islice(corpus, 2000))) == 2000
+    with pytest.raises(DataError, match=r"bomb\.tsv\.gz has grown to more than [\d,]+ bytes, 100 times its size"):
+        all(islice(corpus, 5 * 10**5))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 import regard
 from regard.errors import ConfigError
-from regard.marks import EOS, UNK
-from regard.nn.self_critical import draw
+from regard.text.self_critical import draw
+from regard.text.special_tokens import EOS, UNK
 from regard.translation.batches import padded_batch
 from regard.translation.critic import TranslationCritic, gleu
 from regard.translation.model import build_model
@@ -80,10 +82,12 @@ def test_a_text_is_learned_from_as_it_was_drawn(config, monkeypatch):
     dropout = {name: 0.9 for name in type(config).model_fields if name.startswith("dropout")}
     model = build_model(config.model_copy(update=dropout), 9, 9, generator=torch.Generator().manual_seed(0)).train()
     model.critic = Known(12)
-    monkeypatch.setattr("regard.nn.self_critical.draw", lambda *_: [[[5, 6, EOS], [6, EOS], [5, EOS], [6, 6, 6, EOS]]])
+    monkeypatch.setattr(
+        "regard.text.self_critical.draw", lambda *_: [[[5, 6, EOS], [6, EOS], [5, EOS], [6, 6, 6, EOS]]]
+    )
     batch = padded_batch([[4, 6]], [[4, 4]])
-    begun, begin = [], model.begin
-    monkeypatch.setattr(model, "begin", lambda batch: begun.append(batch) or begin(batch))
+    begun, begin = [], model.encode
+    monkeypatch.setattr(model, "encode", lambda batch: begun.append(batch) or begin(batch))
     one, two = model(batch), model(batch)
     assert one.objective == two.objective != 0
     assert one.tokens == 11
@@ -94,7 +98,7 @@ def test_a_text_is_learned_from_as_it_was_drawn(config, monkeypatch):
 def test_gradients_of_sentences_that_are_kept_several_times_are_added_in_order(config):
     """By ``index_select``: threads that add up the gradient of an index do so in any order, one run in ten differs."""
     model = build_model(config, 9, 9, generator=torch.Generator().manual_seed(0)).eval()
-    kept = model.begin(padded_batch([[4, 6], [7, 8]], [[4], [4]])).keep(torch.tensor([0, 0, 1, 1]))
+    kept = model.encode(padded_batch([[4, 6], [7, 8]], [[4], [4]])).keep(torch.tensor([0, 0, 1, 1]))
     annotations = kept.memory.annotations if config is RNN else kept.memory[0][0]
     assert len(annotations) == 4
     assert annotations.grad_fn.name() == "IndexSelectBackward0"
@@ -103,7 +107,7 @@ def test_gradients_of_sentences_that_are_kept_several_times_are_added_in_order(c
 def test_after_an_error_the_model_still_trains(monkeypatch):
     model = build_model(RNN, 9, 9, generator=torch.Generator().manual_seed(0)).train()
     model.critic = Known(12)
-    monkeypatch.setattr(model, "teach", lambda *_: 1 / 0)
+    monkeypatch.setattr(model, "teacher_forced", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model(padded_batch([[4, 6]], [[4, 4]]))
     assert model.training
@@ -116,13 +120,13 @@ def test_an_unknown_word_may_be_learned_where_search_may_write_it():
     with torch.no_grad():
         model.output.bias[UNK] = 50.0
     batch = padded_batch([[4, 6]], [[4, 4]])
-    assert {word for text in draw(model, model.begin(batch), 1, 3, 4)[0] for word in text} == {UNK}
+    assert {word for text in draw(model, model.encode(batch), 1, 3, 4)[0] for word in text} == {UNK}
 
 
 def test_a_run_that_learns_from_its_own_translations(toy_run, tmp_path, monkeypatch):
     asked, scores = [], TranslationCritic.scores
     monkeypatch.setattr(TranslationCritic, "scores", lambda *args: asked.append(args[0].count) or scores(*args))
-    run = run_file(toy_run.parent, self_critical=3) | {"run": str(tmp_path / "run")}
+    run: dict[str, Any] = run_file(toy_run.parent, self_critical=3) | {"run": str(tmp_path / "run")}
     run["training"] |= {"begin_with": str(toy_run), "updates": 2, "learning_rate": 1e-4}
     assert regard.train(run).updates == 2
     assert asked == [3, 3]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -8,15 +9,14 @@ from sacrebleu import corpus_bleu
 
 import regard
 from regard.errors import DataError, InputError
+from regard.show.length_figures import plot_by_length
 from regard.training.config import load_config
 from regard.translation.batches import padded_batch
 from regard.translation.corpus import Pair
-from regard.translation.evaluation import _loss, evaluate, plot_by_length
-from regard.translation.gold import Gold, alignment_error_rate, parse_gold, read_gold
+from regard.translation.evaluation import _loss, evaluate
 from regard.translation.task import TranslationTask
 from tests.translation import grammar
-from tests.translation.test_watched import RNN
-from tests.translation.test_watched import translator as untrained
+from tests.translation.untrained import RNN, untrained
 
 ROWS = [Pair(*pair) for pair in grammar.pairs()[:100]]
 
@@ -43,10 +43,11 @@ def test_the_loss_is_that_of_the_references_and_looks_nowhere(toy, monkeypatch):
 def test_validation_and_evaluation_mean_the_same_by_bleu(toy, toy_run, tmp_path):
     """Both compare with the references as they are: here some words are joined by a character that training drops."""
     rows = [Pair(pair.source, pair.target.replace(" ", "\x07", i % 2)) for i, pair in enumerate(ROWS)]
-    (tmp_path / "dev.tsv").write_text(grammar.tsv(rows))
+    (tmp_path / "dev.tsv").write_text(grammar.tsv([*rows]))
     values = load_config(toy_run / "config.toml").model_dump()
     values["data"]["validation"] = [{"path": str(tmp_path / "dev.tsv")}]
-    task = TranslationTask(load_config({**values, "run": str(tmp_path / "run")}))
+    stored: Any = load_config({**values, "run": str(tmp_path / "run")})
+    task = TranslationTask(stored)
     task.prepare(toy_run, begun=True, threads=1, report=lambda _: None)
     with torch.no_grad():
         found = task.validate(toy.model, torch.device("cpu"))
@@ -72,19 +73,3 @@ def test_a_text_on_one_line_is_refused_by_its_number_in_the_file():
 def test_nothing_to_evaluate_is_refused(toy):
     with pytest.raises(DataError, match="no pairs"):
         evaluate(toy, [])
-
-
-def test_the_toy_aligns_as_the_grammar_says(toy):
-    found = [alignment.links for alignment in toy.align_all(ROWS)]
-    assert alignment_error_rate(found, [parse_gold(grammar.GOLD)] * len(ROWS)) < 0.35
-
-
-def test_error_rate_by_hand(tmp_path):
-    """|A| = 3, |S| = 2, A∩S = 1, A∩P = 2: 1 - 3/5."""
-    gold = Gold({(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 1)})
-    assert alignment_error_rate([[(0, 0), (2, 1), (5, 5)]], [gold]) == pytest.approx(0.4)
-    (tmp_path / "gold").write_text("0-0 1-1 2p1\n\n")
-    assert read_gold(tmp_path / "gold") == [gold, Gold(set(), set())]
-    (tmp_path / "gold").write_text("0-0 x\n")
-    with pytest.raises(DataError, match=r"gold:1: expected links such as 3-4 \(sure\) or 3p4 \(possible\), found 'x'"):
-        read_gold(tmp_path / "gold")

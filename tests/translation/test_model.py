@@ -1,5 +1,7 @@
 """Translation models: what they promise to training and search."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,13 +10,14 @@ from torch.nn import functional as F
 from regard.decoding import limit_for, search
 from regard.errors import ConfigError, InputError
 from regard.nn.scores import SCORES
+from regard.search_options import SearchOptions
 from regard.translation.batches import padded_batch
 from regard.translation.model import build_model
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
 WORDS, FIRST = 12, 4  # 4 marks and 8 words
-PLAIN = {"dropout_embedding": 0.0, "dropout_layers": 0.0, "dropout_output": 0.0, "tie": "none"}
-SMALL = {"embedding": 16, "encoder_size": 32, "decoder_size": 64, "attention_size": 32}
+PLAIN: dict[str, Any] = {"dropout_embedding": 0.0, "dropout_layers": 0.0, "dropout_output": 0.0, "tie": "none"}
+SMALL: dict[str, Any] = {"embedding": 16, "encoder_size": 32, "decoder_size": 64, "attention_size": 32}
 KINDS = {
     **{attention: RNNConfig(attention=attention, **SMALL, **PLAIN) for attention in ("none", *SCORES)},
     "cgru": RNNConfig(cell="cgru", **SMALL, **PLAIN),
@@ -55,7 +58,7 @@ def batch():
 
 def test_the_loss_is_that_of_the_words_alone(model, batch):
     loss = model(batch, label_smoothing=0.1)
-    features, _ = model.teach(batch.target[:, :-1], model.start(batch.source, batch.source_lengths))
+    features, _ = model.teacher_forced(batch.target[:, :-1], model.start(batch.source, batch.source_lengths))
     logits, words = model.output(features).flatten(0, 1), batch.target[:, 1:].flatten()
     torch.testing.assert_close(
         loss.objective, F.cross_entropy(logits, words, ignore_index=0, label_smoothing=0.1, reduction="sum")
@@ -77,11 +80,11 @@ def test_padding_changes_nothing(model):
 
 
 def test_forcing_tells_what_the_search_found(model, batch):
-    found = search(model, model.start(batch.source, batch.source_lengths), [8] * 5, beam=3)
+    found = search(model, model.start(batch.source, batch.source_lengths), [8] * 5, SearchOptions(beam=3))
     best = [hypotheses[0] for hypotheses in found]
-    forced = model.force(padded_batch([row[row > 3].tolist() for row in batch.source], [h.words for h in best]))
+    forced = model.force(padded_batch([row[row > 3].tolist() for row in batch.source], [h.tokens for h in best]))
     for hypothesis, log_probs, row in zip(best, forced.log_probs, range(5), strict=True):
-        written = len(hypothesis.words) + hypothesis.finished
+        written = len(hypothesis.tokens) + hypothesis.finished
         assert log_probs[:written].sum().item() == pytest.approx(hypothesis.log_prob)
         if forced.weights is None:
             assert hypothesis.weights is None
@@ -145,7 +148,7 @@ def test_mixed_precision_searches(model, batch):
     single = model.float().eval()
     limits = [limit_for(int(length), single.longest) for length in batch.source_lengths]
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        found = search(single, single.start(batch.source, batch.source_lengths), limits, beam=2)
+        found = search(single, single.start(batch.source, batch.source_lengths), limits, SearchOptions(beam=2))
     assert all(np.isfinite(best.log_prob) for best, *_ in found)
     weights = [best.weights for best, *_ in found if best.weights is not None]
     assert all(np.isfinite(looks).all() for looks in weights)
@@ -157,5 +160,5 @@ def test_learned_positions_limit_what_is_written_and_never_fail():
     batch = padded_batch([[5, 6, 7, 8, 9, 10]], [[5]])
     limits = [limit_for(6, model.longest)]
     assert limits == [12]
-    (found,) = search(model, model.start(batch.source, batch.source_lengths), limits, beam=2)
-    assert len(found[0].words) <= 12
+    (found,) = search(model, model.start(batch.source, batch.source_lengths), limits, SearchOptions(beam=2))
+    assert len(found[0].tokens) <= 12

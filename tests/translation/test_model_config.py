@@ -4,7 +4,7 @@ import pytest
 
 from regard.errors import ConfigError
 from regard.nn.scores import SCORES
-from regard.training.settings import validate
+from regard.settings import validate
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
 
@@ -31,9 +31,9 @@ def test_the_word_says_which_state_asks(settings, asked_by):
     ("settings", "text"),
     [
         ({"attention": "aditive"}, "no attention is called 'aditive'; choose from none, .* Did you mean 'additive'?"),
-        ({"attention": "none", "span": "local-m"}, "\"none\" looks nowhere: .*got span = 'local-m'"),
-        ({"attention": "none", "normalize": "hard"}, "\"none\" looks nowhere: .*normalize = 'hard'"),
-        ({"attention": "none", "cell": "cgru"}, "\"none\" looks nowhere: .*cell = 'cgru'"),
+        ({"attention": "none", "span": "local-m"}, "\"none\" has no weights: .*got span = 'local-m'"),
+        ({"attention": "none", "normalize": "hard"}, "\"none\" has no weights: .*normalize = 'hard'"),
+        ({"attention": "none", "cell": "cgru"}, "\"none\" has no weights: .*cell = 'cgru'"),
         ({"input_feeding": True}, "input_feeding .*got cell = 'gru', attention = 'additive'"),
         ({"attention": "general", "cell": "cgru", "input_feeding": True}, "input_feeding .*got cell = 'cgru'"),
         ({"attention": "dot"}, "decoder_size = 256 must equal their width, 512"),

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.decoding import search
+from regard.search_options import SearchOptions
 from regard.translation.batches import Batch, padded_batch
 from regard.translation.model import TranslationModel, build_model
 from regard.translation.model_config import ModelConfig, RNNConfig, TransformerConfig
@@ -59,8 +60,10 @@ def accuracy(model: TranslationModel, task: Callable[[list[int]], list[int]], le
     rows = sentences(np.random.default_rng(2), 50, (length, length))
     batch = batch_of(rows, task)
     with torch.no_grad():
-        found = search(model, model.start(batch.source, batch.source_lengths), [2 * length] * len(rows), beam=beam)
-    return float(np.mean([best[0].words == task(row) for row, best in zip(rows, found, strict=True)]))
+        found = search(
+            model, model.start(batch.source, batch.source_lengths), [2 * length] * len(rows), SearchOptions(beam=beam)
+        )
+    return float(np.mean([best[0].tokens == task(row) for row, best in zip(rows, found, strict=True)]))
 
 
 def rnn(**settings: Any) -> RNNConfig:

@@ -7,14 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regard
-from regard import pretrained
-from regard.decoding import search
 from regard.errors import CheckpointError, DataError, InputError, UnknownName
-from regard.translation import translator
-from regard.translation.translator import LONGEST
+from regard.training import runs
 from tests.translation import grammar
-from tests.translation.test_watched import RNN
-from tests.translation.test_watched import translator as untrained
+from tests.translation.untrained import RNN, untrained
 
 SENTENCE = "the small cat sees a red house"
 
@@ -44,33 +40,6 @@ def test_many_at_once_are_those_one_by_one(toy):
         assert alone.text == found.text
         assert_allclose(alone.weights, found.weights, atol=1e-5)
         assert alone.score == pytest.approx(found.score, abs=1e-4)
-
-
-def test_long_sentences_are_searched_and_aligned_few_at_a_time(toy, monkeypatch):
-    """What a search holds of its looks is bounded, and nothing else changes by it."""
-    long = " ".join(source for source, _ in grammar.pairs()[:6])
-    sentences = [SENTENCE, long, grammar.phrases()[0][0], long, SENTENCE, ""]
-    pairs = [(source, source) for source in sentences[:-1]]
-    together, aligned = toy.translate(sentences, beam=2), list(toy.align_all(pairs))
-    searched = []
-
-    def watched(model, state, limits, **options):
-        searched.append(limits)
-        return search(model, state, limits, **options)
-
-    monkeypatch.setattr(translator, "search", watched)
-    monkeypatch.setattr(translator, "MOST", 4000)
-    for one, other in zip(together, toy.translate(sentences, beam=2), strict=True):
-        assert (one.source, one.text) == (other.source, other.text)
-        assert_allclose(one.weights, other.weights, atol=1e-5)
-    pieces = len(toy.vocabularies.source.encode([long])[0])
-    assert [len(limits) for limits in searched[:2]] == [1, 1]  # the long ones, each alone
-    assert searched[0] == [2 * pieces + 10]
-    assert sum(map(len, searched)) == 5
-    monkeypatch.setattr(translator, "MOST", 1000)
-    for one, other in zip(aligned, toy.align_all(pairs), strict=True):
-        assert one.source_words == other.source_words
-        assert_allclose(one.weights, other.weights, atol=1e-5)
 
 
 def test_streams_in_order_reading_no_further_than_a_batch(toy):
@@ -124,20 +93,6 @@ def test_numbers_that_are_none_are_refused_by_name(options):
         untrained(**RNN).translate(SENTENCE, **options)
 
 
-def test_a_search_that_would_fill_the_memory_is_refused():
-    with pytest.raises(
-        InputError, match=r"a beam of 1000 over \d+ pieces .*\('the cat.* narrower beam, or .* max_length"
-    ):
-        untrained(**RNN).translate("the cat " * 400, beam=1000)
-
-
-def test_a_text_on_one_line_is_refused_by_its_number(toy):
-    with pytest.raises(InputError, match=rf"sentence 2 is \d+ pieces long, more than the {LONGEST}"):
-        toy.translate(["the cat", "the cat " * 10_000])
-    with pytest.raises(InputError, match="a sentence is a str; int came"):
-        toy.translate(["the cat", 3])
-
-
 def test_alignment_of_a_given_pair(toy):
     found = toy.align(SENTENCE, "la chatte petite voit une maison rouge")
     assert {(2, 1), (1, 2), (6, 5), (5, 6)} <= set(found.links)
@@ -149,7 +104,7 @@ def test_alignment_of_a_given_pair(toy):
         toy.align("", "la chatte")
 
 
-def test_the_look_after_a_word_is_that_for_the_next(toy):
+def test_offset_1_gives_the_weights_of_the_next_step(toy):
     words = "la chatte petite voit une maison rouge"
     pieces = [len(ids) for ids in toy.vocabularies.target.encode(words.split())]
     here, after = toy.align(SENTENCE, words).raw_weights, toy.align(SENTENCE, words, offset=1).raw_weights
@@ -157,7 +112,7 @@ def test_the_look_after_a_word_is_that_for_the_next(toy):
     assert single
     for place in single:
         assert_allclose(after[place], here[place + 1])
-    with pytest.raises(InputError, match="offset = 2 is no look at a word"):
+    with pytest.raises(InputError, match="offset = 2 is no step of a word"):
         toy.align(SENTENCE, words, offset=2)
 
 
@@ -192,13 +147,13 @@ def test_a_folder_of_that_name_does_not_hide_a_model_that_ships(tmp_path, monkey
     for folder in (shipped, mine):
         folder.mkdir(parents=True)
     (shipped / "config.toml").touch()
-    monkeypatch.setattr(pretrained, "HOME", shipped.parent)
+    monkeypatch.setattr(runs, "HOME", shipped.parent)
     monkeypatch.chdir(mine.parent)
-    assert pretrained.find("en-fr") == shipped
+    assert runs.find("en-fr") == shipped
     with pytest.raises(CheckpointError, match="is not a run directory"):
-        pretrained.find("./en-fr")
+        runs.find("./en-fr")
     (mine / "config.toml").touch()
-    assert pretrained.find("en-fr").resolve() == mine
+    assert runs.find("en-fr").resolve() == mine
 
 
 def test_a_damaged_file_is_named(toy_run, tmp_path):

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.captioning.mosaic import Pictures
+from regard.text.padding import padded_targets
 from regard.training.order import Rows, Section
-from regard.translation.batches import padded_targets
 
 
 @dataclass(frozen=True)
 class CaptionBatch:
-    """Captions ``target`` (b, t): begin mark, words, end mark, 0; and the picture of each."""
+    """Captions ``target`` (b, t): BOS, tokens, EOS, PAD; and the picture of each."""
 
     pictures: Tensor
     """(b, cells, width): features; or (b, 3, height, width) for a CNN that is trained"""
     target: Tensor
     numbers: Tensor | None = None
-    """(b,): which picture of all each is; on the CPU"""
+    """(b,): the number of each picture among all; on the CPU"""
 
     def __len__(self) -> int:
         return int(self.target.shape[0])
@@ -34,18 +34,11 @@ class CaptionBatch:
         return CaptionBatch(pictures, target, self.numbers)
 
 
-class Pictures(Protocol):
-    """What a model looks at, by number."""
-
-    def rows(self, numbers: Rows) -> Tensor:
-        """These pictures, as the model takes them."""
-
-
 class Captions:
-    """Every caption of every picture, as the order of a training wants them."""
+    """Every caption of every picture, as `regard.training.order` takes them."""
 
     def __init__(self, pictures: Pictures, captions: Sequence[Sequence[Sequence[int]]]) -> None:
-        """``captions[i]`` are those of picture i, as ids without marks."""
+        """``captions[i]`` are those of picture i, as ids without BOS and EOS."""
         self.pictures, self.by_picture = pictures, captions
         self.ids = [ids for several in captions for ids in several]
         self.picture_of = np.repeat(np.arange(len(captions)), [len(several) for several in captions])
@@ -56,7 +49,7 @@ class Captions:
         return len(self.ids)
 
     def sizes(self, rows: Rows) -> NDArray[np.int64]:
-        """(n, 1): words of each, with one mark."""
+        """(n, 1): tokens of each, EOS included."""
         return self._lengths[rows, None] + 1
 
     def batch(self, rows: Rows) -> CaptionBatch:

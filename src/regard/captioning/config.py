@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from regard.captioning.backbones import BACKBONES
 from regard.captioning.model_config import CaptionModelConfig
+from regard.errors import CheckpointError
+from regard.settings import MOST_POSITIONS, Settings, setting
+from regard.text.vocabulary_config import PiecesConfig
 from regard.training.config import RunConfig, TrainingConfig
-from regard.training.settings import Settings, setting
-from regard.translation.config import PiecesConfig
 
 
 class CaptionCorpusConfig(Settings):
@@ -27,7 +29,8 @@ class CaptionDataConfig(Settings):
 
     backbone: str = setting(
         "efficientnet-lite0",
-        "What makes features of photographs: efficientnet-lite0; small-cnn = trained with the model, for drawings; or "
+        "What makes features of photographs: efficientnet-lite0 (7 x 7 cells), efficientnet-lite0-448 (14 x 14 cells, "
+        "four times the work); small-cnn = trained with the model, for drawings; or "
         "the directory of a Hugging Face model.",
         min_length=1,
     )
@@ -36,9 +39,18 @@ class CaptionDataConfig(Settings):
     )
     mirror: bool = setting(
         False,
-        "Learn from the photographs' mirror images too, with the same captions; not where these tell left from right.",
+        "Learn from the photographs' mirror images too, with the same captions; not where these tell left from right. "
+        "Features of a fixed backbone are mirrored cell by cell.",
     )
-    max_words: int = setting(40, "Leave out captions of more words than this; 0 = no limit.", ge=0)
+    mosaic: float = setting(
+        0.0,
+        "Share of the captions that are learned with a mosaic: four photographs in one picture, of which the caption "
+        "tells one. The mean of such a picture says little, so that the attention must find what is told. Needs "
+        "efficientnet-lite0-448.",
+        ge=0,
+        le=1,
+    )
+    max_words: int = setting(40, "Leave out captions of more words than this; 0 = no limit.", ge=0, le=MOST_POSITIONS)
     cache: str = setting(
         "", "Directory of the photographs' features, which runs may share; empty = `cache` in the run.", may_change=True
     )
@@ -69,8 +81,8 @@ class CaptionVocabularyConfig(PiecesConfig):
 class CaptionValidationConfig(Settings):
     """What a validation measures beside the loss."""
 
-    beam: int = setting(1, "Hypotheses kept while captioning the validation photographs; 1 = greedy.", ge=1)
-    samples: int = setting(3, "Captions to show at every validation.", may_change=True, ge=0)
+    beam: int = setting(1, "Hypotheses kept while captioning the validation photographs; 1 = greedy.", ge=1, le=1000)
+    samples: int = setting(3, "Captions to show at every validation.", may_change=True, ge=0, le=10_000)
 
 
 class CaptionConfig(RunConfig):
@@ -86,3 +98,11 @@ class CaptionConfig(RunConfig):
     training: TrainingConfig = setting(
         TrainingConfig(batch_tokens=768, learning_rate=0.001, warmup=200, validate_every=400), "How to train."
     )
+
+    def check_portable(self) -> None:
+        if self.data.backbone not in BACKBONES:
+            raise CheckpointError(
+                f"this captioner sees by {self.data.backbone}, which is no part of the run and may be too large to "
+                f"hand on; captioners with the backbones {', '.join(BACKBONES)} can be exported. Copy the run and that "
+                "folder."
+            )

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from regard.errors import DataError
-from regard.training.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
+from regard.text.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
 
 OnBad: TypeAlias = Literal["refuse", "skip"]
 

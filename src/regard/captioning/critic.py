@@ -1,4 +1,4 @@
-"""What a captioner learns from when it draws captions: CIDEr-D, BLEU, ROUGE-L and what METEOR counts of exact words."""
+"""The reward of self-critical training of a captioner: CIDEr-D, BLEU, ROUGE-L and METEOR's exact matches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from regard.captioning.evaluation import CiderD, Text, bleu, rouge_l
-from regard.marks import EOS
+from regard.captioning.metrics import CiderD, Text, bleu, rouge_l
+from regard.text.special_tokens import EOS
 
 if TYPE_CHECKING:
     from regard.captioning.batches import CaptionBatch
@@ -26,7 +26,7 @@ _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.2, 0.6, 0.75  # METEOR 1.5 for English
 
 
 class CaptionCritic:
-    """Scores drawn captions by CIDEr-D, BLEU, ROUGE-L and METEOR.
+    """Scores sampled captions by CIDEr-D, BLEU, ROUGE-L and METEOR.
 
     ``captions[i]`` are those that people wrote of picture i, as ids. The end counts as a word: else a caption loses
     nothing by breaking off after "in a".

@@ -2,7 +2,8 @@
 
 A directory per backbone holds parts of up to ``_PART`` photographs each: the digests of the photographs' bytes, and row
 for row their features in float16. A part is published by one rename, so it is there whole or not at all, and an
-interrupted caching goes on after the last part. Processes that share a cache need no lock.
+interrupted caching resumes after the last part. Processes that share a cache need no lock. A part that a disk damaged
+since is told by its digests, and made anew.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import ImageOps
 from torch import Tensor
 
 from regard.captioning.backbones import Backbone
 from regard.captioning.corpus import OnBad
 from regard.captioning.photos import open_photo, read_photo
 from regard.errors import DataError, InputError
-from regard.files import partial_path, publish_once, remove_leftovers, write_text
+from regard.files import (
+    file_digest,
+    partial_path,
+    publish_once,
+    read_sealed_json,
+    remove_leftovers,
+    sealed_json,
+    write_text,
+)
 from regard.training.progress import clock
 
 _FORMAT = 1
@@ -39,6 +47,8 @@ _REPORT_EVERY = 10.0  # seconds
 _SHOWN = 10  # bad photographs that are named
 _DIGEST = 16  # bytes
 _HALF = 65504.0  # float16's largest
+_ARRAYS = ("digests.npy", "features.npy")
+_FILES = "files.json"  # the digests of both files
 
 Report = Callable[[str], None]
 
@@ -80,16 +90,6 @@ class Features:
         """Of one photograph, in float32."""
         return self.rows([number])[0]
 
-    def __add__(self, others: Features) -> Features:
-        """These photographs, and the others after them."""
-        places = np.where(others._places < 0, -1, others._places + np.array([len(self._parts), 0]))
-        return Features(
-            [*self._parts, *others._parts],
-            np.concatenate([self._places, places]),
-            {**self.reasons, **{len(self) + number: reason for number, reason in others.reasons.items()}},
-            [*self._digests, *others._digests],
-        )
-
     def rows(self, numbers: Sequence[int] | NDArray[np.int64] | Tensor) -> Tensor:
         """Of several photographs, (b, rows * columns, dim), in float32."""
         found = []
@@ -108,22 +108,19 @@ def features_of(
     *,
     report: Report = lambda _: None,
     on_bad: OnBad = "refuse",
-    mirrored: bool = False,
 ) -> Features:
     """The photographs' features from the cache, computed first where they are not there.
 
     A photograph that cannot be read ends it (``on_bad="refuse"``), or is reported and left out (``"skip"``).
-    ``mirrored``: the features of what a mirror shows of them.
     """
-    identity = f"{backbone.identity}, mirrored" if mirrored else backbone.identity
-    key = hashlib.blake2b(f"{_FORMAT} {identity}".encode(), digest_size=8).hexdigest()
-    store = _Store(Path(cache_dir) / f"features-{key}", identity)
+    key = hashlib.blake2b(f"{_FORMAT} {backbone.identity}".encode(), digest_size=8).hexdigest()
+    store = _Store(Path(cache_dir) / f"features-{key}", backbone.identity, report)
     progress = _Progress(len(paths), report)
     digests: list[bytes] = []
     reasons: dict[int, str] = {}
     waiting: dict[bytes, Tensor] = {}
     try:
-        for number, photo in enumerate(_photographs(paths, backbone, store, mirrored)):
+        for number, photo in enumerate(_photographs(paths, backbone, store)):
             digests.append(photo.digest)
             if photo.reason:
                 if on_bad != "skip":
@@ -149,15 +146,13 @@ class _Photo(NamedTuple):
     reason: str = ""
 
 
-def _photographs(
-    paths: Sequence[str | os.PathLike[str]], backbone: Backbone, store: _Store, mirrored: bool
-) -> Iterator[_Photo]:
+def _photographs(paths: Sequence[str | os.PathLike[str]], backbone: Backbone, store: _Store) -> Iterator[_Photo]:
     """The photographs in order, read and decoded by threads while the network computes."""
     pool = ThreadPoolExecutor(_READERS)
     ahead: deque[Future[_Photo]] = deque()
     try:
         for path in paths:
-            ahead.append(pool.submit(_read, path, backbone, store, mirrored))
+            ahead.append(pool.submit(_read, path, backbone, store))
             if len(ahead) > _AHEAD:
                 yield ahead.popleft().result()
         while ahead:
@@ -166,15 +161,14 @@ def _photographs(
         pool.shutdown(cancel_futures=True)
 
 
-def _read(path: str | os.PathLike[str], backbone: Backbone, store: _Store, mirrored: bool) -> _Photo:
+def _read(path: str | os.PathLike[str], backbone: Backbone, store: _Store) -> _Photo:
     digest = b""
     try:
         raw = read_photo(path)
         digest = hashlib.blake2b(raw, digest_size=_DIGEST).digest()
         if digest in store.places:
             return _Photo(digest, None)
-        photo = open_photo(raw, name=os.fspath(path))
-        return _Photo(digest, backbone.prepare(ImageOps.mirror(photo) if mirrored else photo))
+        return _Photo(digest, backbone.prepare(open_photo(raw, name=os.fspath(path))))
     except DataError as error:
         return _Photo(digest, None, str(error))
 
@@ -193,7 +187,7 @@ def _compute(waiting: dict[bytes, Tensor], backbone: Backbone, store: _Store) ->
 class _Store:
     """The parts on disk, and the one that is being filled."""
 
-    def __init__(self, directory: Path, identity: str) -> None:
+    def __init__(self, directory: Path, identity: str, report: Report) -> None:
         self._directory = directory
         self.parts: list[NDArray[np.float16]] = []
         self.places: dict[bytes, tuple[int, int]] = {}
@@ -203,8 +197,9 @@ class _Store:
         remove_leftovers(directory)
         write_text(directory / "backbone.txt", identity + "\n")
         for part in sorted(directory.glob("part-*")):
-            if ".partial-" not in part.name:
-                self._take(part)
+            if ".partial-" not in part.name and not self._take(part):
+                report(f"{part}, features of photographs, is damaged; computing them anew")
+                shutil.rmtree(part, ignore_errors=True)
 
     def add(self, digests: Sequence[bytes], rows: NDArray[np.float16]) -> None:
         """Keep the features; every so often, on disk."""
@@ -228,6 +223,7 @@ class _Store:
         try:
             np.save(partial / "features.npy", features)
             np.save(partial / "digests.npy", np.frombuffer(digests, np.uint8).reshape(-1, _DIGEST))
+            write_text(partial / _FILES, sealed_json({name: file_digest(partial / name) for name in _ARRAYS}))
             publish_once(partial, part, lambda there: _load(there) is not None)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -253,10 +249,20 @@ class _Part(NamedTuple):
 def _load(part: Path) -> _Part | None:
     """A part, memory-mapped; one that a disk has damaged is as good as none."""
     try:
-        digests = np.load(part / "digests.npy", allow_pickle=False)
-        return _Part(digests, np.load(part / "features.npy", mmap_mode="r", allow_pickle=False))
-    except (OSError, ValueError, EOFError):
+        digests, features = (np.load(part / name, mmap_mode="r", allow_pickle=False) for name in _ARRAYS)
+        if digests.dtype != np.uint8 or digests.shape != (len(features), _DIGEST) or features.dtype != np.float16:
+            return None
+        return _Part(digests, features) if _as_written(part, features) else None
+    except (OSError, ValueError, EOFError, TypeError, AttributeError, SyntaxError):  # AttributeError: of an .npz
         return None
+
+
+def _as_written(part: Path, features: NDArray[np.float16]) -> bool:
+    """By the digests of its files; parts of older versions have none, but no infinite features either."""
+    if not (part / _FILES).is_file():
+        return bool(np.isfinite(features).all())
+    expected = read_sealed_json((part / _FILES).read_text(encoding="utf-8"))
+    return expected == {name: file_digest(part / name) for name in _ARRAYS}
 
 
 class _Progress:

@@ -1,4 +1,4 @@
-"""The captioner's model: a grid of features, looked at by a decoder that writes (Xu et al. 2015)."""
+"""The captioner's model: a decoder with attention over a grid of features (Xu et al. 2015)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import torch
 from torch import Tensor, nn
 
 from regard.captioning.model_config import CaptionModelConfig
-from regard.marks import BOS, PAD, UNK
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.dropout import Dropout
-from regard.nn.loss import Loss
+from regard.nn.output import Loss
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
-from regard.nn.self_critical import self_critical_loss
-from regard.nn.writer import Writer, output_for, with_first_weights
+from regard.text.self_critical import self_critical_loss
+from regard.text.special_tokens import BOS, PAD, UNK
+from regard.text.text_model import TextModel, initialized, output_for
 
 if TYPE_CHECKING:
+    from regard.captioning.backbones import Backbone
     from regard.captioning.batches import CaptionBatch
     from regard.normalizers import Normalizer
 
 
 class Grid(NamedTuple):
-    """What a picture becomes: rows x columns cells, each with ``width`` features."""
+    """The shape of a picture's features: rows x columns cells, each with ``width`` features."""
 
     rows: int
     columns: int
@@ -37,18 +38,18 @@ class Grid(NamedTuple):
         return self.rows * self.columns
 
 
-class CaptionModel(Writer):
+class CaptionModel(TextModel):
     """A decoder with attention over the cells of a picture; ``cnn`` makes them from pixels, where it is to be trained.
 
     Pictures come as the features of their cells (b, cells, width), row by row; with a ``cnn`` as what it takes, and it
     gives (b, rows, columns, width).
     """
 
-    never = (
+    forbidden = (
         PAD,
         BOS,
         UNK,
-    )  # captions of people hold words that are left out of the vocabulary; those of models need not
+    )  # references hold words outside the vocabulary; captions of the model need not
 
     def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
         super().__init__()
@@ -81,14 +82,19 @@ class CaptionModel(Writer):
             Reinforce(
                 weight=config.reinforce_weight,
                 entropy=config.entropy_weight,
-                start=-float(torch.log(torch.tensor(float(vocabulary)))),  # of a word, before anything is known
+                start=-float(torch.log(torch.tensor(float(vocabulary)))),  # log-probability of a token before training
             )
             if config.draws
             else None
         )
 
+    @property
+    def normalizer(self) -> Normalizer:
+        assert self.decoder.attention is not None
+        return self.decoder.attention.normalize
+
     def start(self, pictures: Tensor, normalize: Normalizer | None = None) -> DecoderState:
-        """Look at the pictures (b, ...); the state before the first word, predicted from the mean of the cells."""
+        """The annotations of pictures (b, ...) and the first hidden state, predicted from the mean of the cells."""
         cells = pictures if self.cnn is None else self.cnn(pictures).flatten(1, 2)
         annotations = self.even(self.annotate(cells.to(self.annotate.weight.dtype)))
         if self.places is not None:
@@ -96,40 +102,40 @@ class CaptionModel(Writer):
         annotations = self.dropout_annotations(annotations)
         return self.decoder.start(annotations, annotations.mean(1), normalize=normalize)
 
-    def begin(self, batch: CaptionBatch) -> DecoderState:
+    def encode(self, batch: CaptionBatch) -> DecoderState:
         return self.start(batch.pictures)
 
-    def advance(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
-        decoded, state = self.decoder.step(self.embedding(words), state)
+    def advance(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
+        decoded, state = self.decoder.step(self.embedding(tokens), state)
         return decoded.features, decoded.weights, state
 
-    def teach(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Callable[[], Tensor | None]]:
-        decoded = self._decode(words, state)
+    def teacher_forced(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, Callable[[], Tensor | None]]:
+        decoded = self._decode(tokens, state)
         return decoded.features, lambda: decoded.weights
 
     def forward(self, batch: CaptionBatch, *, label_smoothing: float = 0.0) -> Loss:
-        """The loss of a batch, with what teaches the attention."""
+        """The cross-entropy of a batch, with the terms that train the attention."""
         if self.critic is not None and self.training:
             return self_critical_loss(self, batch, self.critic)
-        given, words = batch.target[:, :-1], batch.target[:, 1:]
+        given, tokens = batch.target[:, :-1], batch.target[:, 1:]
         drawn, normalize = None, None
         if self.reinforce is not None and self.training:
-            generator = _dropout_generator(words.device)
-            expected = torch.rand(len(words), generator=generator, device=words.device) < self.config.expected_share
+            generator = _dropout_generator(tokens.device)
+            expected = torch.rand(len(tokens), generator=generator, device=tokens.device) < self.config.expected_share
             drawn, normalize = ~expected, Drawn(generator, expected)
         decoded = self._decode(given, self.start(batch.pictures, normalize))
-        loss = self.loss(decoded.features, words, label_smoothing=label_smoothing)
+        loss = self.loss(decoded.features, tokens, label_smoothing=label_smoothing)
         objective = loss.objective
-        written = words != PAD
+        written = tokens != PAD
         if self.config.doubly_stochastic and self.training:
-            objective = objective + self.config.doubly_stochastic * _uneven(decoded, written)
+            objective = objective + self.config.doubly_stochastic * _doubly_stochastic(decoded, written)
         if self.reinforce is not None and drawn is not None:
-            log_probs = self.log_probs(decoded.features, words)
+            log_probs = self.log_probs(decoded.features, tokens)
             objective = objective + self.reinforce(decoded.scores, decoded.weights, log_probs, drawn, written)
         return loss._replace(objective=objective)
 
-    def _decode(self, words: Tensor, state: DecoderState) -> Decoded:
-        decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(words)), state)
+    def _decode(self, tokens: Tensor, state: DecoderState) -> Decoded:
+        decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(tokens)), state)
         return decoded._replace(features=self.dropout_output(decoded.features))
 
 
@@ -143,9 +149,19 @@ def build_model(
 ) -> CaptionModel:
     """The model a config describes, for pictures of that grid and a vocabulary of that size.
 
-    The first weights are drawn from ``generator`` (a ``cnn`` has its own); the global random state is left as it was.
+    It is initialised from ``generator`` (a ``cnn`` has its own weights); the global random state is left as it was.
     """
-    return with_first_weights(lambda: CaptionModel(config, grid, vocabulary, cnn), generator)
+    return initialized(lambda: CaptionModel(config, grid, vocabulary, cnn), generator)
+
+
+def model_for(
+    config: CaptionModelConfig, backbone: Backbone, vocabulary: int, generator: torch.Generator
+) -> CaptionModel:
+    """The model for the grid of a backbone, which is part of the model where it is trained with it."""
+    grid = Grid(backbone.rows, backbone.columns, backbone.dim)
+    cnn = backbone if backbone.trainable else None
+    assert cnn is None or isinstance(cnn, nn.Module)
+    return build_model(config, grid, vocabulary, cnn=cnn, generator=generator)
 
 
 def _attention(config: CaptionModelConfig, grid: Grid) -> Attention:
@@ -162,8 +178,8 @@ def _attention(config: CaptionModelConfig, grid: Grid) -> Attention:
     )
 
 
-def _uneven(decoded: Decoded, written: Tensor) -> Tensor:
-    """How unevenly the captions looked at the cells: the squares of eq. 14, summed over cells and captions."""
+def _doubly_stochastic(decoded: Decoded, written: Tensor) -> Tensor:
+    """The doubly stochastic regulariser: the squares of eq. 14, summed over cells and captions."""
     weights = decoded.weights
     assert weights is not None
     seen = (weights * written[..., None]).sum(1)

@@ -1,4 +1,4 @@
-"""What a captioner is made of, as a config file's ``[model]`` says it."""
+"""The settings of a captioning model: the ``[model]`` of a run file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal, Self
 from pydantic import field_validator, model_validator
 
 from regard.scores import WITHOUT_WEIGHTS
-from regard.training.settings import Settings, setting
-from regard.translation.model_config import Draws, known_score
+from regard.settings import MOST_LAYERS, MOST_WIDTH, Settings, setting
+from regard.text.model_config import MOST_DRAWS, Draws, known_score
 
 
 class CaptionModelConfig(Settings):
-    """Show, Attend and Tell (Xu et al. 2015): a decoder that looks at the cells of a picture, word by word."""
+    """Show, Attend and Tell (Xu et al. 2015): a decoder with attention over the cells of a picture."""
 
     attention: Literal["soft", "hard", "sparsemax"] = setting(
         "soft", "soft = a share of every cell, hard = one cell at a time, sparsemax = a few cells."
@@ -22,8 +22,8 @@ class CaptionModelConfig(Settings):
     )
     asked_by: Literal["previous", "current"] = setting(
         "previous",
-        "Which state looks: previous = before it reads the last word (the paper's), current = after it. Where captions "
-        "may begin with any of several things, only the current one knows which was begun with.",
+        "Which hidden state is the query: previous = before it reads the last word (the paper's), current = after it. "
+        "Where captions may begin with any of several things, only the current one knows which was begun with.",
     )
     input_feeding: bool = setting(
         False, "Let each step read what the last one found; for the current state, which else does not hear of it."
@@ -32,16 +32,19 @@ class CaptionModelConfig(Settings):
         "reinforce", "How hard attention learns: by drawing cells (the paper's), or by soft attention's gradient."
     )
     reinforce_weight: float = setting(
-        0.1, "Weight of what reinforce learns from its draws (the paper's lambda_r).", ge=0
+        0.1, "Weight of what reinforce learns from its draws (the paper's lambda_r).", ge=0, le=1e6
     )
     entropy_weight: float = setting(
-        0.002, "Weight of the entropy of the draws, which keeps reinforce trying (the paper's lambda_e).", ge=0
+        0.002, "Weight of the entropy of the draws, which keeps reinforce trying (the paper's lambda_e).", ge=0, le=1e6
     )
     expected_share: float = setting(
         0.5, "Share of the captions for which reinforce takes the expected cell, as soft attention does.", ge=0, le=1
     )
     doubly_stochastic: float = setting(
-        0.5, "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.", ge=0
+        0.5,
+        "Weight of the squares of 1 - the attention that each cell gets over a caption (eq. 14); 0 = none.",
+        ge=0,
+        le=1e6,
     )
     self_critical: Draws = setting(
         0,
@@ -49,14 +52,17 @@ class CaptionModelConfig(Settings):
         "ROUGE-L and METEOR (after Rennie et al. 2017), instead of from what people wrote, without dropout, label "
         "smoothing and doubly_stochastic; 0 = do not. For a last training that begins with another.",
         ge=0,
+        le=MOST_DRAWS,
     )
-    annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1)
+    annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1, le=MOST_WIDTH)
     places: bool = setting(True, "Add a learned vector to each cell, so that the model knows where it is.")
-    attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1)
+    attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1, le=MOST_WIDTH)
     cell: Literal["lstm", "gru"] = setting("lstm", "The decoder's recurrent cell.")
-    embedding: int = setting(256, "Width of a word's embedding, and of what the output layer reads.", ge=1)
-    decoder_size: int = setting(400, "Width of the decoder's state.", ge=1)
-    decoder_layers: int = setting(1, "Decoder layers.", ge=1)
+    embedding: int = setting(
+        256, "Width of a word's embedding, and of what the output layer reads.", ge=1, le=MOST_WIDTH
+    )
+    decoder_size: int = setting(400, "Width of the decoder's state.", ge=1, le=MOST_WIDTH)
+    decoder_layers: int = setting(1, "Decoder layers.", ge=1, le=MOST_LAYERS)
     gate: bool = setting(True, "Let the decoder weigh the whole context at every word (the paper's beta).")
     readout: Literal["tanh", "maxout"] = setting("tanh", "Last hidden layer before the output layer.")
     tie: bool = setting(True, "Let the output layer read with the words' embedding.")
@@ -67,7 +73,7 @@ class CaptionModelConfig(Settings):
 
     @property
     def draws(self) -> bool:
-        """Whether cells are drawn in training."""
+        """Whether cells are sampled in training."""
         return self.attention == "hard" and self.estimator == "reinforce"
 
     @field_validator("score")

@@ -1,44 +1,33 @@
-"""Captioning as the training loop sees it: photographs, vocabulary, model, validation."""
+"""The task of captioning for the training loop: photographs, vocabulary, model, validation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
-from regard.captioning.backbones import Backbone, load_backbone
+from regard.captioning.backbones import load_backbone
 from regard.captioning.batches import Captions
-from regard.captioning.config import CaptionConfig, CaptionVocabularyConfig
+from regard.captioning.config import CaptionConfig
 from regard.captioning.corpus import CaptionCorpus, Example
 from regard.captioning.critic import CaptionCritic
-from regard.captioning.evaluation import caption_scores
+from regard.captioning.encoded import EncodedCaptions, encode_captions
 from regard.captioning.features import Features, features_of
-from regard.captioning.model import CaptionModel, Grid, build_model
-from regard.captioning.wording import plain
-from regard.decoding import Hypothesis, search
-from regard.errors import DataError, InputError
-from regard.files import write_bytes
-from regard.normalizers import Sampled
+from regard.captioning.metrics import caption_scores
+from regard.captioning.model import CaptionModel, model_for
+from regard.captioning.mosaic import Varied
+from regard.captioning.search import best_hypotheses
+from regard.captioning.vocabulary import learned_vocabulary, store_vocabulary, stored_vocabulary
+from regard.errors import ConfigError
+from regard.search_options import CAPTIONING
+from regard.text.vocabulary import Vocabulary
 from regard.training.order import Order
 from regard.training.task import Validation
-from regard.translation.vocabulary import Vocabulary
 
 BATCH = 64
-LONGEST = 40  # words of a caption
-ALPHA = 1.3  # weight of the length penalty: a little longer than likely, captions say more of what people said
-_VOCABULARY = "vocabulary.model"
-
-
-class Described(NamedTuple):
-    """Pictures with their captions in words, and the same as numbers to train on or to measure the loss by."""
-
-    references: list[list[str]]
-    """by picture; those that could not be read have none"""
-    captions: Captions
 
 
 class CaptionTask:
@@ -54,7 +43,7 @@ class CaptionTask:
         self._photographs: dict[str, str] = {}
         self.vocabulary: Vocabulary
         self.examples: Captions
-        self.held_out: Described
+        self.held_out: EncodedCaptions
 
     def prepare(self, run: Path, *, begun: bool, threads: int, report: Callable[[str], None]) -> None:  # noqa: ARG002
         """Learn or load the vocabulary, make the features; each is found made if it was made before."""
@@ -65,26 +54,49 @@ class CaptionTask:
             self.vocabulary = stored_vocabulary(run, self.config.vocabulary)
         else:
             captions = (caption for example in train for caption in example.captions)
-            self.vocabulary = Vocabulary.learn(wording(captions, self.config.vocabulary), self.config.vocabulary)
+            self.vocabulary = learned_vocabulary(captions, self.config.vocabulary)
 
-        def seen(examples: list[Example], *, mirrored: bool = False) -> Features:
+        def seen(examples: list[Example]) -> Features:
             paths = [example.image for example in examples]
-            return features_of(paths, self.backbone, cache, report=report, on_bad=data.on_bad, mirrored=mirrored)
+            return features_of(paths, self.backbone, cache, report=report, on_bad=data.on_bad)
 
-        def described(examples: list[Example], features: Features, max_words: int) -> Described:
-            return describe(examples, features, self.vocabulary, self.config.vocabulary, max_words)
+        def encoded(examples: list[Example], features: Features, max_words: int) -> EncodedCaptions:
+            return encode_captions(examples, features, self.vocabulary, self.config.vocabulary, max_words)
 
         of_train, of_held_out = seen(train), seen(held_out)
+        # Runs from before mirrored the photographs themselves: they are refused, as they saw other pictures.
+        how = "mirrored by cells " if data.mirror else ""
         self._photographs = {
-            "data.train": of_train.fingerprint(),
+            "data.train": how + of_train.fingerprint(),
             "data.validation": of_held_out.fingerprint(),
         }
-        if data.mirror:
-            report("the photographs' mirror images:")
-            readable = [train[number] for number in np.flatnonzero(of_train.good)]
-            train, of_train = [*train, *readable], of_train + seen(readable, mirrored=True)
-        self.examples = described(train, of_train, data.max_words).captions
-        self.held_out = described(held_out, of_held_out, 0)  # a test leaves nothing out
+        self.examples = encoded(train, of_train, data.max_words).captions
+        if data.mirror or data.mosaic:
+            self.examples.pictures = self._varied(train, of_train, cache, report)
+        self.held_out = encoded(held_out, of_held_out, 0)  # a test leaves nothing out
+
+    def _varied(self, train: list[Example], features: Features, cache: Path, report: Callable[[str], None]) -> Varied:
+        """The training photographs, mirrored at random and in mosaics, as the settings say."""
+        data, quarters = self.config.data, None
+        if data.mosaic:
+            small = getattr(self.backbone, "of_half_the_side", None)
+            if small is None or self.backbone.rows % 2:
+                raise ConfigError(
+                    f"data.mosaic = {data.mosaic} joins four grids to one, and {data.backbone} has "
+                    f'{self.backbone.rows} x {self.backbone.columns} cells: use backbone = "efficientnet-lite0-448"'
+                )
+            report("the photographs as quarters of mosaics:")
+            paths = [example.image for example in train]
+            quarters = features_of(paths, small(), cache, report=report, on_bad=data.on_bad)
+        return Varied(
+            features,
+            (self.backbone.rows, self.backbone.columns),
+            mirror=data.mirror,
+            share=data.mosaic,
+            quarters=quarters,
+            usable=np.flatnonzero(features.good),
+            seed=self.config.training.seed,
+        )
 
     def fingerprints(self) -> dict[str, str]:
         """Digests of the corpora, the photographs, the vocabulary and the backbone."""
@@ -99,11 +111,11 @@ class CaptionTask:
 
     def save(self, run: Path) -> None:
         """Write the vocabulary."""
-        write_bytes(run / _VOCABULARY, self.vocabulary.model)
+        store_vocabulary(self.vocabulary, run)
 
     def build_model(self, generator: torch.Generator) -> CaptionModel:
         """The model of the settings, for this backbone and vocabulary."""
-        model = model_for(self.config, self.backbone, self.vocabulary, generator)
+        model = model_for(self.config.model, self.backbone, len(self.vocabulary), generator)
         if self.config.model.self_critical:
             model.critic = CaptionCritic(self.examples.by_picture, self.config.model.self_critical)
         return model
@@ -116,13 +128,12 @@ class CaptionTask:
             loss = model(captions.batch(share.rows).to(device))
             nll, words = nll + float(loss.nll), words + int(loss.tokens)
         seen = np.flatnonzero([bool(several) for several in references])
+        options = replace(CAPTIONING, beam=self.config.validation.beam)
         found = [
-            self.vocabulary.decode(hypotheses[0].words)
+            self.vocabulary.decode(hypotheses[0].tokens)
             for start in range(0, len(seen), BATCH)
-            for hypotheses in write(
-                model,
-                captions.pictures.rows(seen[start : start + BATCH]).to(device),
-                beam=self.config.validation.beam,
+            for hypotheses in best_hypotheses(
+                model, captions.pictures.rows(seen[start : start + BATCH]).to(device), options
             )
         ]
         known = [references[number] for number in seen]
@@ -133,62 +144,3 @@ class CaptionTask:
         ]
         metrics = {"loss": nll / words, "bleu": scores["bleu4"], "bleu1": scores["bleu1"], "cider_d": scores["cider_d"]}
         return Validation(metrics, samples)
-
-
-def wording(captions: Iterable[str], config: CaptionVocabularyConfig) -> list[str]:
-    """Captions as the vocabulary takes them."""
-    return [plain(caption) if config.plain else caption for caption in captions]
-
-
-def describe(
-    examples: Sequence[Example],
-    features: Features,
-    vocabulary: Vocabulary,
-    config: CaptionVocabularyConfig,
-    max_words: int,
-) -> Described:
-    """The examples whose photographs could be read, with captions as numbers; those too long or empty left out."""
-    references = [list(example.captions) if good else [] for example, good in zip(examples, features.good, strict=True)]
-    encoded = [
-        [ids for ids in vocabulary.encode(wording(several, config)) if ids and len(ids) <= (max_words or len(ids))]
-        for several in references
-    ]
-    if not any(encoded):
-        raise DataError(
-            "there is no caption to use: each is empty or too long, or of a photograph that cannot be read."
-        )
-    return Described(references, Captions(features, encoded))
-
-
-def stored_vocabulary(run: Path, config: CaptionVocabularyConfig) -> Vocabulary:
-    """That of a run directory."""
-    return Vocabulary.load(run / _VOCABULARY, lowercase=config.lowercase, normalization=config.normalization)
-
-
-def model_for(
-    config: CaptionConfig, backbone: Backbone, vocabulary: Vocabulary, generator: torch.Generator
-) -> CaptionModel:
-    """The model of the settings."""
-    grid = Grid(backbone.rows, backbone.columns, backbone.dim)
-    cnn = backbone if backbone.trainable else None
-    assert cnn is None or isinstance(cnn, nn.Module)
-    return build_model(config.model, grid, len(vocabulary), cnn=cnn, generator=generator)
-
-
-def write(
-    model: CaptionModel,
-    pictures: torch.Tensor,
-    *,
-    beam: int = 5,
-    alpha: float = ALPHA,
-    n_best: int = 1,
-    longest: int = LONGEST,
-    generator: torch.Generator | None = None,
-) -> list[list[Hypothesis]]:
-    """The best captions of each picture; with a ``generator``, hard attention draws its cells."""
-    if generator is not None and model.config.attention != "hard":
-        raise InputError(f'cells are drawn by models with attention = "hard"; this one has {model.config.attention!r}')
-    with torch.inference_mode():
-        state = model.start(pictures, None if generator is None else Sampled(generator))
-        limits = [longest] * len(pictures)
-        return search(model, state, limits, beam=beam, alpha=alpha, n_best=n_best, forbid=model.never)

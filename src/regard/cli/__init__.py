@@ -22,6 +22,7 @@ VERBS = {
     "scenes": "Draw scenes of coloured shapes to learn captioning on.",
     "evaluate": "Measure models on a test set, also by length.",
     "align": "Align given sentence pairs word by word.",
+    "inspect": "Look into a model that others trained: what its heads do, and its strongest maps.",
     "export": "Write a trained model as a small folder to hand on.",
     "serve": "Open a page on this machine to step through attention.",
     "demo": "Compute the worked examples, train two small models, and write a report.",

@@ -1,4 +1,4 @@
-"""``regard align``: where a model looks while it is made to write given translations."""
+"""``regard align``: the attention of a model while it is forced to decode given translations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from regard.errors import DataError
 
 if TYPE_CHECKING:
+    from regard.translation.alignment import Link
     from regard.translation.corpus import Pair
-    from regard.translation.gold import Link
     from regard.translation.translator import Translator
 
 
@@ -42,10 +42,10 @@ def align(
     gold
         Alignments to compare with, a line a pair (i-j sure, ipj possible): the alignment error rate goes to stderr.
     offset
-        Which look counts for a word: 0 = that for it, 1 = that after it, for the next word.
+        Whose weights align a word: 0 = those of its own step, 1 = those of the step after it.
     """
     from regard.cli.pairs import corpus_of, pairs_for
-    from regard.translation.gold import alignment_error_rate, pharaoh, read_gold
+    from regard.translation.alignment import alignment_error_rate, pharaoh, read_gold
     from regard.translation.translator import Translator
 
     corpus = corpus_of(data, target)
@@ -68,8 +68,8 @@ def align(
 def _links(
     translator: Translator, other: Translator | None, pairs: Sequence[Pair], offset: Literal[0, 1]
 ) -> Iterator[list[Link]]:
-    """Of each pair, as the translator finds them; where there is another, of the other direction, as both do."""
-    from regard.translation.symmetric import symmetrised
+    """The links of each pair by the translator, or symmetrised with another of the other direction."""
+    from regard.translation.alignment import symmetrised
 
     there = translator.align_all(pairs, offset=offset)
     if other is None:

@@ -69,12 +69,19 @@ def attend(
         normalize=normalize,
         visible=_mask(visible, causal, asked, looked_at),
     )
-    steps = attended.steps()
     if plot is not None:
         from regard.show.html import is_html
 
         (attended.html if is_html(plot) else attended.plot)(plot)
-    if json_:
+    _print(attended, as_json=json_)
+    if plot is not None and not json_:
+        sys.stderr.write(f"wrote {plot}\n")
+
+
+def _print(attended: regard.Attended, *, as_json: bool) -> None:
+    """The steps as tables in the terminal, or one JSON object."""
+    steps = attended.steps()
+    if as_json:
         shown = [{"name": step.name, "formula": step.formula, "value": _plain(step.value.tolist())} for step in steps]
         result = {name: _plain(getattr(attended, name).tolist()) for name in ("scores", "weights", "context")}
         sys.stdout.write(json.dumps({**result, "steps": shown}, ensure_ascii=False) + "\n")
@@ -87,8 +94,6 @@ def attend(
     if not console.is_terminal:
         console.width = 10**4  # a file has no edge to cut numbers off at
     print_steps(steps, console)
-    if plot is not None:
-        sys.stderr.write(f"wrote {plot}\n")
 
 
 def _rows(values: str, keys: int) -> np.ndarray:

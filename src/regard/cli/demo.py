@@ -24,7 +24,7 @@ def demo(*, out: Path = Path("demo"), updates: int | None = None) -> None:
     out
         The folder for the report and its pictures; made if it is not there.
     updates
-        How long the small training goes on; fewer are quicker and show less.
+        How many updates the small training has; fewer are quicker and show less.
     """
     if updates is not None and updates < 1:
         raise InputError(f"--updates must be 1 or more; {updates} came")
@@ -32,16 +32,16 @@ def demo(*, out: Path = Path("demo"), updates: int | None = None) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with --out.") from None
-    from regard import worked
+    from regard import worked_examples
     from regard.show.terminal import print_steps
 
     console = Console()
     if not console.is_terminal:
         console.width = 10**4  # a file has no edge to fold tables at
     examples = {
-        "a decoder state looks at four annotations": worked.first(),
-        "four words attend to each other, softmax row by row: attention as it is defined": worked.second(),
-        "the same with one softmax over the whole matrix: the result that is widely published": worked.second(
+        "a decoder state looks at four annotations": worked_examples.first(),
+        "four words attend to each other, softmax row by row: attention as it is defined": worked_examples.second(),
+        "the same with one softmax over the whole matrix: the result that is widely published": worked_examples.second(
             over_the_whole_matrix=True
         ),
     }

@@ -15,23 +15,26 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from regard.errors import InputError
+from regard.search_options import CAPTIONING, TRANSLATION, SearchOptions
 
 BAR = 20  # characters
 
 if TYPE_CHECKING:
-    from regard.captioning.report import CaptionEvaluation
+    from regard.captioning.evaluation import CaptionEvaluation
     from regard.translation.evaluation import Evaluation
 
 
 def evaluate(
     *words: str,
     target: Path | None = None,
-    beam: int = 5,
+    beam: int = TRANSLATION.beam,
     alpha: float | None = None,
     by_length: Annotated[bool, Parameter(negative="")] = False,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
     plot: Path | None = None,
     output: Path | None = None,
+    attention: Annotated[bool, Parameter(negative="")] = False,
+    gold: Path | None = None,
 ) -> None:
     """Measure models on a test set: regard evaluate MODEL [MODEL...] DATA
 
@@ -52,10 +55,44 @@ def evaluate(
     json_
         Print a JSON object a model.
     plot
-        Draw the curves of BLEU by length, of all models in one figure: .png, .svg or .pdf.
+        Draw the curves of BLEU by length, of all models in one figure: .png, .svg or .pdf. With --attention: of what
+        hiding the most attended share costs.
     output
         Write the translations or captions here, a line each (for one model).
+    attention
+        Measure whether the attention matters instead: what uniform or permuted weights cost, what hiding the most
+        attended share of the source costs against as much at random, and for captioners the attention in mosaics.
+    gold
+        With --attention: gold links of the pairs (i-j sure, ipj possible), for the alignment error rate.
     """
+    *models, data = _checked(words, output, plot)
+    task = _task_of(models)
+    if gold is not None and not (attention and task == "translate"):
+        raise InputError("--gold is for the attention of translators: use it with --attention")
+    if attention:
+        from regard.cli.attention import evaluate_attention
+
+        evaluate_attention(models, Path(data), task, target=target, gold=gold, json_=json_, plot=plot)
+    elif task == "caption":
+        if target is not None or by_length or plot is not None:
+            raise InputError("--target, --by-length and --plot are for translators; these models write captions")
+        _evaluate_captioners(models, Path(data), beam, alpha, json_=json_, output=output)
+    else:
+        found = _evaluate_translators(models, Path(data), target, beam, alpha)
+        _write(output, found[models[0]].translations)
+        if json_:
+            _print_json(found, beam)
+        else:
+            _show(found, by_length)
+        if plot is not None:
+            from regard.show.length_figures import plot_by_length
+
+            plot_by_length(found, plot)
+            sys.stderr.write(f"wrote {plot}\n")
+
+
+def _checked(words: tuple[str, ...], output: Path | None, plot: Path | None) -> tuple[str, ...]:
+    """Models and data, if there are both, and the files to write can be written."""
     if len(words) < 2:
         raise InputError("regard evaluate needs a model and data: regard evaluate runs/mine test.tsv")
     *models, data = words
@@ -69,17 +106,17 @@ def evaluate(
         raise InputError(f"cannot write {str(output)!r}: there is no folder {str(output.parent)!r}")
     if not Path(data).exists():
         raise InputError(f"there is no corpus file {data} (from {Path.cwd()})")
-    if _task_of(models) == "caption":
-        if target is not None or by_length or plot is not None:
-            raise InputError("--target, --by-length and --plot are for translators; these models write captions")
-        _evaluate_captioners(models, Path(data), beam, alpha, json_=json_, output=output)
-        return
+    return words
+
+
+def _evaluate_translators(
+    models: list[str], data: Path, target: Path | None, beam: int, alpha: float | None
+) -> dict[str, Evaluation]:
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.evaluation import evaluate as measure
-    from regard.translation.evaluation import plot_by_length
-    from regard.translation.translator import ALPHA, Translator
+    from regard.translation.translator import Translator
 
-    corpus = corpus_of(Path(data), target)
+    corpus = corpus_of(data, target)
     found = {}
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for name in models:
@@ -87,23 +124,20 @@ def evaluate(
             pairs = pairs_for(translator, corpus)
             bar = progress.add_task(name, total=len(pairs))
             done = partial(_advance, progress, bar)
-            found[name] = measure(translator, pairs, beam=beam, alpha=ALPHA if alpha is None else alpha, report=done)
-    _write(output, found[models[0]].translations)
-    if json_:
-        _print_json(found, beam)
-    else:
-        _show(found, by_length)
-    if plot is not None:
-        plot_by_length(found, plot)
-        sys.stderr.write(f"wrote {plot}\n")
+            found[name] = measure(translator, pairs, beam=beam, alpha=_alpha(alpha, TRANSLATION), report=done)
+    return found
+
+
+def _alpha(alpha: float | None, defaults: SearchOptions) -> float:
+    return defaults.alpha if alpha is None else alpha
 
 
 def _task_of(models: list[str]) -> str:
     """What the models were trained for; all the same."""
-    from regard import pretrained
+    from regard.training import runs
     from regard.training.config import load_config
 
-    tasks = {name: load_config(pretrained.find(name) / "config.toml").task for name in models}
+    tasks = {name: load_config(runs.find(name) / "config.toml").task for name in models}
     if len(set(tasks.values())) > 1:
         said = ", ".join(f"{name}: {task}" for name, task in tasks.items())
         raise InputError(f"models are compared on the same data, so they must do the same; got {said}")
@@ -115,8 +149,7 @@ def _evaluate_captioners(
 ) -> None:
     from regard.captioning.captioner import Captioner
     from regard.captioning.corpus import CaptionCorpus
-    from regard.captioning.report import evaluate as measure
-    from regard.captioning.task import ALPHA
+    from regard.captioning.evaluation import evaluate as measure
 
     examples = list(CaptionCorpus(data))
     found = {}
@@ -124,9 +157,8 @@ def _evaluate_captioners(
         for name in models:
             bar = progress.add_task(name, total=len(examples))
             done = partial(_advance, progress, bar)
-            found[name] = measure(
-                Captioner.load(name), examples, beam=beam, alpha=ALPHA if alpha is None else alpha, report=done
-            )
+            captioner = Captioner.load(name)
+            found[name] = measure(captioner, examples, beam=beam, alpha=_alpha(alpha, CAPTIONING), report=done)
     _write(output, found[models[0]].captions)
     if json_:
         _print_json(found, beam)
@@ -197,7 +229,7 @@ def _show_captioners(found: dict[str, CaptionEvaluation]) -> None:
         table.add_row(name, *(f"{e.scores[name]:.2f}" for e in evaluations))
     table.add_row("exact", *(f"{e.exact:.1%}" for e in evaluations))
     table.add_row("loss", *(f"{e.loss:.4f}" for e in evaluations))
-    table.add_row("entropy of the maps", *(f"{e.looks.entropy:.3f}" for e in evaluations))
-    table.add_row("moves", *(f"{e.looks.moves:.1%}" for e in evaluations))
+    table.add_row("entropy of the maps", *(f"{e.maps.entropy:.3f}" for e in evaluations))
+    table.add_row("moves", *(f"{e.maps.moves:.1%}" for e in evaluations))
     console.print(table)
     console.print(evaluations[0].signature, soft_wrap=True, highlight=False)

@@ -16,7 +16,7 @@ def export(run: str, folder: Path, /) -> None:
     folder
         Where to write; it must not be there yet. It is then a model like any other: --model FOLDER.
     """
-    from regard.pretrained.export import export as write
+    from regard.training.export import export as write
 
     written = write(run, folder)
     size = sum(file.stat().st_size for file in written.iterdir())

@@ -16,7 +16,8 @@ def serve(*models: str, port: Annotated[int, Parameter(validator=Number(gte=0, l
     Parameters
     ----------
     models
-        Models that ship with regard, or run directories; all that ship with it when none are named.
+        Models that ship with regard, run directories, or recordings of `regard.record(store=DIR)`; all models that
+        ship with regard when none are named.
     port
         Where to listen on 127.0.0.1; a free port when that one is taken.
     """

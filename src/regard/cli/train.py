@@ -31,7 +31,7 @@ def train(
     set
         Change a setting, such as --set training.seed=7; may be given more than once.
     resume
-        Go on with the run where its last checkpoint stands.
+        Resume the run from its last checkpoint.
     """
     try:
         run(config, resume=resume, overrides=set)

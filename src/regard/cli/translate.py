@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,19 +9,26 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from regard.cli.written import check_plot, draw, write_result
 from regard.errors import DataError, InputError
+from regard.search_options import TRANSLATION, SearchKeywords
+
+_LONGEST_LINE = 1 << 20  # bytes
 
 
 def translate(
     *text: str,
     model: str = "en-fr",
-    beam: int = 5,
-    n_best: int = 1,
-    alpha: float = 1.4,
-    max_length: int | None = None,
+    beam: int = TRANSLATION.beam,
+    n_best: int = TRANSLATION.n_best,
+    alpha: float = TRANSLATION.alpha,
+    max_length: int | None = TRANSLATION.max_length,
     json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
     map_: Annotated[bool | None, Parameter(name="--map", negative="--no-map")] = None,
     plot: Path | None = None,
+    hide: Annotated[list[str] | None, Parameter(negative="")] = None,
+    hide_input: Annotated[bool, Parameter(negative="")] = False,
+    needed: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Translate sentences; stdin, a sentence a line, when none are given.
 
@@ -43,15 +49,19 @@ def translate(
     json_
         Print a JSON object a line, with the words, the weights and the score.
     map_
-        Print where each word looked below each translation; in a terminal this is done unless --no-map is given.
+        Print the attention map below each translation; in a terminal this is done unless --no-map is given.
     plot
         Write the map of the (single) sentence as a figure (.png, .svg, .pdf) or as a page that stands alone (.html).
+    hide
+        A source word that the attention may not see, as it is written or by its number from 0; repeat it for several.
+    hide_input
+        Take the hidden words out of the input too, so that nothing in the model has read them.
+    needed
+        Show what each word needed instead of where the model looked: the log-probability that it loses when a source
+        word is hidden. With --json it is added as "needed". A page (--plot x.html) holds both.
     """
     if plot is not None:
-        from regard.show.figures import ENDINGS, checked_path
-        from regard.show.html import ENDING, is_html
-
-        checked_path(plot, (*ENDINGS, ENDING))
+        check_plot(plot)
         if len(text) != 1:
             raise InputError(f"--plot draws one sentence; {len(text) or 'none'} given. Give one as an argument.")
     from regard.translation.translator import BATCH, Translator
@@ -65,22 +75,25 @@ def translate(
     translator = Translator.load(model)
     lines = iter(text) if text else _stdin_lines()
     batch = 1 if not text and sys.stdin.isatty() else BATCH
-    for found in translator.stream(lines, beam=beam, n_best=n_best, alpha=alpha, max_length=max_length, batch=batch):
-        if json_:
-            sys.stdout.write(json.dumps(found.to_json(), ensure_ascii=False) + "\n")
-        else:
-            sys.stdout.write("\n".join([found.text, *(other.text for other in found.alternatives)]) + "\n")
+    options: SearchKeywords = {"beam": beam, "n_best": n_best, "alpha": alpha, "max_length": max_length}
+    hidden = [int(word) if word.isdecimal() else word for word in hide or ()]
+    for found in translator.stream(lines, batch=batch, hide=hidden, hide_input=hide_input, **options):
+        write_result(found, as_json=json_, needed=needed)
         if map_ and found.weights is not None and found.weights.size:
-            found.show()
+            found.show(by="needed" if needed else "weights")
             sys.stdout.write("\n")
         sys.stdout.flush()
         if plot is not None:
-            (found.html if is_html(plot) else found.plot)(plot)
-            sys.stderr.write(f"wrote {plot}\n")
+            draw(found, plot, needed=needed)
 
 
 def _stdin_lines() -> Iterator[str]:
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    lines = iter(lambda: sys.stdin.buffer.readline(_LONGEST_LINE), b"")
+    for number, line in enumerate(lines, 1):
+        if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+            raise DataError(
+                f"stdin:{number}: this line is longer than {_LONGEST_LINE:,} bytes. Put each sentence on its own line."
+            )
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")  # the mark some editors put first
         try:

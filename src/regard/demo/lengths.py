@@ -29,8 +29,9 @@ Heard = Callable[[str, int], None]
 
 def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None) -> Section:
     """Train both, and draw BLEU against the length of the sentence."""
+    from regard.show.length_figures import plot_by_length
     from regard.translation.corpus import Pair
-    from regard.translation.evaluation import evaluate, plot_by_length
+    from regard.translation.evaluation import evaluate
     from regard.translation.translator import Translator
 
     runs = _train(out / "runs", updates, heard)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard import pretrained, worked
+from regard import worked_examples
 from regard.demo.report import Picture, Section
 from regard.show.figures import plot_steps
+from regard.training import runs
 from regard.training.config import load_config
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ SENTENCE = "The agreement on the European Economic Area was signed in August 199
 
 def one_query(out: Path) -> Section:
     """The first worked example."""
-    attended = worked.first()
+    attended = worked_examples.first()
     picture, live = attended.plot(out / "first.png"), attended.html(out / "first.html")
     return Section(
         "One query looks at four annotations",
@@ -45,7 +46,7 @@ def four_words(out: Path) -> Section:
         (False, "second.png", "Softmax row by row: each word has its own weights, and they sum to 1."),
         (True, "second-whole-matrix.png", "One softmax over the whole matrix: all sixteen weights together sum to 1."),
     ):
-        steps = worked.second(over_the_whole_matrix=whole).steps()
+        steps = worked_examples.second(over_the_whole_matrix=whole).steps()
         few = [step for step in steps if step.name in ("scaled", "weights", "context")]
         pictures.append(Picture(plot_steps(few, out / name), caption))
     return Section(
@@ -124,11 +125,11 @@ def captions(out: Path) -> Section:
 
 
 def _captioners() -> list[str]:
-    return [name for name in pretrained.names() if load_config(pretrained.find(name) / "config.toml").task == "caption"]
+    return [name for name in runs.names() if load_config(runs.find(name) / "config.toml").task == "caption"]
 
 
 def _is_there(model: str) -> bool:
-    return model in pretrained.names() or (Path(model) / "config.toml").is_file()
+    return model in runs.names() or (Path(model) / "config.toml").is_file()
 
 
 def _images(name: str) -> Iterator[tuple[str, Image.Image]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -16,77 +17,74 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from regard.errors import RegardError, UnknownName, choose
-from regard.explorer.exported import exported
+from regard.explorer.exported import single_file
 from regard.explorer.guard import Guard, refusal
-from regard.explorer.limits import (
-    EXPORT_BYTES,
-    PHOTO_BYTES,
-    Refused,
-    Work,
-    field,
-    only,
-    read_body,
-    read_object,
-)
+from regard.explorer.inspect_api import InspectApi
+from regard.explorer.limits import EXPORT_BYTES, PHOTO_BYTES, Refused, read_body
 from regard.explorer.models import TASKS, Model, advice
+from regard.explorer.requests import CaptionRequest, TranslateRequest, from_json, from_query, read_json
+from regard.explorer.work_queue import WorkQueue
+from regard.show.html import VIEWER
 
-PAGE = Path(__file__).parent / "page"
-VIEWS = ("/", "/steps", "/translate", "/caption", "/kinds")
-CHARACTERS, WORDS, BEAM = 2000, 200, 10
+_HERE = Path(__file__).parent
+FOLDERS = {name: _HERE / name for name in ("page", "views", "maths", "maps")} | {"viewer": VIEWER}
+"""what the browser may load: the first part of an address, and the folder it stands for"""
+VIEWS = ("/", "/steps", "/translate", "/caption", "/kinds", "/inspect")
 
 mimetypes.add_type("text/javascript", ".js")  # some systems' own tables say text/plain, which browsers refuse to run
 
 
-def build_app(models: Sequence[Model] = (), *, work: Work, token: str, port: int) -> ASGIApp:
+def build_app(models: Sequence[Model] = (), *, queue: WorkQueue, token: str, port: int) -> ASGIApp:
     """The application that listens on ``port`` and takes ``token``."""
-    api = Api(models, work)
+    api = Api(models, queue)
     routes = [
         *(Route(view, _index) for view in VIEWS),
         Route("/api/models", api.models),
         Route("/api/translate", api.translate, methods=["POST"]),
         Route("/api/caption", api.caption, methods=["POST"]),
         Route("/api/export", api.export, methods=["POST"]),
-        Mount("/", StaticFiles(directory=PAGE)),
+        *InspectApi(models, queue).routes(),
+        *(Mount(f"/{name}", StaticFiles(directory=folder)) for name, folder in FOLDERS.items()),
     ]
-    handlers = {Refused: _refused, RegardError: _mendable, HTTPException: _no_route, Exception: _failed}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
+    handlers = {
+        Refused: _refused,
+        UnknownName: _bad_request,  # a word or a cell to hide that is not there
+        RegardError: _unprocessable,
+        HTTPException: _http_error,
+        Exception: _internal_error,
+    }
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # an address has one spelling; any other is not found
+    return Guard(app, token=token, port=port)
 
 
 class Api:
     """The calls under ``/api/``."""
 
-    def __init__(self, models: Sequence[Model], work: Work) -> None:
+    def __init__(self, models: Sequence[Model], queue: WorkQueue) -> None:
         self.cards = [model.card for model in models]
         self.by_task = {task: {model.card.name: model for model in models if model.card.task == task} for task in TASKS}
-        self.work = work
+        self.queue = queue
 
     async def models(self, _: Request) -> JSONResponse:
         missing = {task: advice(task) for task, models in self.by_task.items() if not models}
         return JSONResponse({"models": [card.to_json() for card in self.cards], "advice": missing})
 
     async def translate(self, request: Request) -> JSONResponse:
-        given = await read_object(request)
-        only(given, "model", "text", "beam")
-        model = self._model("translate", field(given, "model", str))
-        text, beam = field(given, "text", str), _beam(field(given, "beam", int, 5))
-        words = len(text.split())
-        if len(text) > CHARACTERS or words > WORDS:
-            raise Refused(
-                422,
-                f"the sentence has {words} words and {len(text)} characters; at most {WORDS} words and {CHARACTERS} "
-                "characters are translated here. Split it, or use `regard translate`.",
-            )
-        return JSONResponse({"translation": await self.work.do(model.answer, text, beam)})
+        asked = from_json(TranslateRequest, await read_json(request))
+        model = self._model("translate", asked.model)
+        work = partial(model.answer, hide=asked.hide, hide_input=asked.hide_input, needed=asked.needed)
+        return JSONResponse({"translation": await self.queue.run(work, asked.text, asked.beam)})
 
     async def caption(self, request: Request) -> JSONResponse:
-        asked = dict(request.query_params)
-        only(asked, "model")
-        model = self._model("caption", field(asked, "model", str))
+        asked = from_query(CaptionRequest, request)
+        model = self._model("caption", asked.model)
         photo = await read_body(request, PHOTO_BYTES)
-        return JSONResponse({"caption": await self.work.do(model.answer, photo, 5)})
+        work = partial(model.answer, hide=asked.hide, hide_input=asked.hide_input, needed=asked.needed)
+        return JSONResponse({"caption": await self.queue.run(work, photo, 5)})
 
     async def export(self, request: Request) -> Response:
-        name, html = await self.work.do(exported, await read_object(request, EXPORT_BYTES))
+        name, html = await self.queue.run(single_file, await read_json(request, EXPORT_BYTES))
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(html, media_type="text/html", headers=headers)
 
@@ -95,19 +93,13 @@ class Api:
         if not models:
             raise Refused(404, advice(task))
         try:
-            return choose("model", name[:200], models)
+            return choose("model", name, models)
         except UnknownName as error:
             raise Refused(404, str(error)) from None
 
 
-def _beam(beam: int) -> int:
-    if not 1 <= beam <= BEAM:
-        raise Refused(400, f"'beam' must be from 1 to {BEAM}; {str(beam)[:20]} came")
-    return beam
-
-
 async def _index(_: Request) -> FileResponse:
-    return FileResponse(PAGE / "index.html")
+    return FileResponse(FOLDERS["page"] / "index.html")
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
@@ -115,11 +107,15 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     return refusal(error.status, error.why)
 
 
-async def _mendable(_: Request, error: Exception) -> JSONResponse:
+async def _bad_request(_: Request, error: Exception) -> JSONResponse:
+    return refusal(400, str(error))
+
+
+async def _unprocessable(_: Request, error: Exception) -> JSONResponse:
     return refusal(422, str(error))
 
 
-async def _no_route(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     said = HTTPStatus(error.status_code).phrase.lower()
     return JSONResponse(
@@ -127,5 +123,5 @@ async def _no_route(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def _failed(_: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - uvicorn writes it to stderr
+async def _internal_error(_: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - uvicorn writes it to stderr
     return refusal(500, "the server failed on this request; its terminal says more")

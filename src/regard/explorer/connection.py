@@ -20,23 +20,23 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._await_request()
+        self._start_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._forget()
+            self._cancel_deadline()
         elif self._deadline is None:
-            self._await_request()
+            self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _await_request(self) -> None:
+    def _start_deadline(self) -> None:
         self._deadline = self.loop.call_later(IDLE_SECONDS, self.timeout_keep_alive_handler)
 
-    def _forget(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

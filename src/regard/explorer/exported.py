@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from regard.explorer.limits import Refused
+from regard.explorer.requests import CELLS, from_json
 from regard.show.html import document
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -15,8 +15,10 @@ Labels = Annotated[list[Label], Field(min_length=1, max_length=1000)]
 Rows = list[list[Number]]
 Text = Annotated[str, Field(max_length=20_000)]
 
-Origin = Annotated[tuple[Label, int, int], Field(strict=False)]
-"""a table, a row and a column; strictly a tuple would be no JSON list"""
+By = Literal["weights", "needed"]
+"""which of two maps is shown: where it looked, what it needed"""
+Origin = tuple[Label, int, int]
+"""a table, a row and a column"""
 
 
 class _Data(BaseModel):
@@ -54,6 +56,10 @@ class MapData(_Data):
     score: Number | None = None
     heads: list[Head] | None = None
     steps: list[Look] | None = None
+    needed: Rows | None = None
+    by: By = "weights"
+    hidden: Annotated[list[int], Field(max_length=1000)] | None = None
+    """columns that the attention could not see"""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -64,7 +70,7 @@ class MapData(_Data):
         return self
 
     def _tables(self) -> list[tuple[str, Any]]:
-        tables: list[tuple[str, Any]] = [("weights", self.weights), ("scores", self.scores)]
+        tables: list[tuple[str, Any]] = [("weights", self.weights), ("scores", self.scores), ("needed", self.needed)]
         return tables + [(head.name, head.weights) for head in self.heads or []]
 
 
@@ -79,12 +85,19 @@ class PhotoData(_Data):
     hard: bool = False
     text: Text = ""
     score: Number | None = None
+    needed: list[Rows] | None = None
+    by: By = "weights"
+    hidden: Annotated[list[tuple[int, int]], Field(max_length=CELLS)] | None = None
+    """cells that the attention could not see"""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(self.weights) != len(self.words):
             raise ValueError(f"there are {len(self.words)} words, but weights for {len(self.weights)}")
-        shapes = {(len(grid), *(len(row) for row in grid)) for grid in self.weights}
+        if self.needed is not None and len(self.needed) != len(self.words):
+            raise ValueError(f"there are {len(self.words)} words, but needed for {len(self.needed)}")
+        grids = [*self.weights, *(self.needed or [])]
+        shapes = {(len(grid), *(len(row) for row in grid)) for grid in grids}
         rows, *columns = shapes.pop()
         if shapes or not rows or len(set(columns)) != 1 or not columns[0]:
             raise ValueError("the weights of every word must be one grid, of the same rows and columns for all")
@@ -100,6 +113,8 @@ class Table(_Data):
     note: Text | None = None
     rows: Labels | None = None
     columns: Labels | None = None
+    axes: list[Label] | None = None
+    made_from: list[Label] | None = None
     values: Annotated[list[list[Number | None]], Field(min_length=1)]
     origin: list[list[list[Origin] | None]] | None = Field(None, alias="from")
     why: list[list[Text | None]] | None = None
@@ -123,19 +138,15 @@ class SeveralData(_Data):
 
 _One = Annotated[MapData | PhotoData | StepsData, Field(discriminator="kind")]
 SeveralData.model_rebuild()
-_ANY: TypeAdapter[MapData | PhotoData | StepsData | SeveralData] = TypeAdapter(
-    Annotated[MapData | PhotoData | StepsData | SeveralData, Field(discriminator="kind")]
-)
 
 
-def exported(given: dict[str, Any]) -> tuple[str, str]:
-    """A file's name and its HTML."""
-    try:
-        data = _ANY.validate_python(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Refused(422, f"this cannot be exported: {place + ': ' if place else ''}{first['msg']}"[:500]) from None
+class ExportRequest(RootModel[Annotated[MapData | PhotoData | StepsData | SeveralData, Field(discriminator="kind")]]):
+    """The body of ``POST /api/export``."""
+
+
+def single_file(body: bytes) -> tuple[str, str]:
+    """The name of the file that a request asks for, and its HTML."""
+    data = from_json(ExportRequest, body).root
     shown = data.model_dump(by_alias=True, exclude_none=True)
     title = shown.pop("title")  # it is the page's heading then
     return f"regard-{data.kind}.html", document([shown], title=title)

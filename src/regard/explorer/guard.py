@@ -48,7 +48,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            answer = self._refuses(scope) or self.app
+            answer = self._refusal(scope) or self.app
             self._under_way += 1
             try:
                 await answer(scope, receive, _with_headers(send, api=_is_api(scope)))
@@ -57,7 +57,7 @@ class Guard:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _refuses(self, scope: Scope) -> JSONResponse | None:
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:

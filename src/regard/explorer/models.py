@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from regard import pretrained
 from regard.errors import InputError
 from regard.explorer.limits import PHOTO_PIXELS
+from regard.explorer.recordings import ServedRecording, is_recording, record_translation
 from regard.show.data import photo_data, watched_data
+from regard.training import runs
 from regard.training.config import load_config
+
+if TYPE_CHECKING:
+    from regard.inspection.recorded import Recorded
 
 WARM_UP = "one two three four five six seven eight."
 TASKS = ("translate", "caption")
@@ -24,7 +28,7 @@ class Card:
 
     name: str
     task: str
-    """"translate" or "caption" """
+    """"translate", "caption", or "inspect" of a recording"""
     attention: str
     description: str
 
@@ -45,13 +49,19 @@ class Model(Protocol):
     def load(self) -> None:
         """Read the weights, and answer once so that every kernel is compiled."""
 
-    def answer(self, given: Any, beam: int) -> dict[str, Any]:
-        """The data of a map for a sentence, of a photo map for the bytes of a photograph."""
+    def answer(
+        self, given: Any, beam: int, *, hide: Sequence[Any] = (), hide_input: bool = False, needed: bool = False
+    ) -> dict[str, Any]:
+        """The data of a map for a sentence, of a photo map for the bytes of a photograph.
+
+        ``hide`` (words by number, cells by row and column) and ``hide_input`` as for the model itself; ``needed`` adds
+        what each word needed.
+        """
 
 
 def find_models(names: Sequence[str]) -> list[Model]:
-    """The models of these names or run directories; those that ship with the package when there are none."""
-    return [_model(name) for name in dict.fromkeys(names or pretrained.names())]
+    """The models of these names, run directories or recordings; those that ship with regard when there are none."""
+    return [_model(name) for name in dict.fromkeys(names or runs.names())]
 
 
 def advice(task: str) -> str:
@@ -66,13 +76,15 @@ def advice(task: str) -> str:
 
 
 def _model(name: str) -> Model:
-    config = load_config(pretrained.find(name) / "config.toml")
+    if is_recording(name):
+        return ServedRecording(Card(name, "inspect", "", "a stored recording"))
+    config = load_config(runs.find(name) / "config.toml")
     model = getattr(config, "model", None)
     attention = str(getattr(model, "attention", getattr(model, "kind", "")))
     if config.task == "translate":
-        return TranslationServed(Card(name, "translate", attention, _description(model)))
+        return ServedTranslator(Card(name, "translate", attention, _description(model)))
     if config.task == "caption":
-        return CaptionServed(Card(name, "caption", attention, _description(model)))
+        return ServedCaptioner(Card(name, "caption", attention, _description(model)))
     raise InputError(f"{name} is a run of task = {config.task!r}; the explorer shows 'translate' and 'caption'.")
 
 
@@ -93,8 +105,10 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-class TranslationServed:
-    """A translator."""
+class ServedTranslator:
+    """A translator, loaded from a run directory or by name."""
+
+    takes_text = True
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -107,12 +121,19 @@ class TranslationServed:
         for beam in (1, 5):
             self.answer(WARM_UP, beam)
 
-    def answer(self, given: Any, beam: int) -> dict[str, Any]:
-        return watched_data(self.translator.watch(given, beam=beam))
+    def answer(
+        self, given: Any, beam: int, *, hide: Sequence[Any] = (), hide_input: bool = False, needed: bool = False
+    ) -> dict[str, Any]:
+        found = self.translator.watch(given, beam=beam, hide=hide, hide_input=hide_input)
+        return watched_data(found, needed=needed)
+
+    def recorded(self, text: str) -> Recorded:
+        """Its attention while it translates ``text``."""
+        return record_translation(self.translator, text)
 
 
-class CaptionServed:
-    """A captioner."""
+class ServedCaptioner:
+    """A captioner, loaded from a run directory or by name."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -124,7 +145,11 @@ class CaptionServed:
         self.captioner = Captioner.load(self.card.name)
         self.captioner.caption(np.zeros((224, 224, 3), np.uint8))
 
-    def answer(self, given: Any, beam: int) -> dict[str, Any]:
+    def answer(
+        self, given: Any, beam: int, *, hide: Sequence[Any] = (), hide_input: bool = False, needed: bool = False
+    ) -> dict[str, Any]:
         from regard.captioning.photos import open_photo
 
-        return photo_data(self.captioner.caption(open_photo(given, most_pixels=PHOTO_PIXELS), beam=beam))
+        photo = open_photo(given, most_pixels=PHOTO_PIXELS)
+        found = self.captioner.caption(photo, beam=beam, hide=hide, hide_input=hide_input)
+        return photo_data(found, needed=needed)

@@ -16,8 +16,9 @@ from starlette.types import ASGIApp
 from regard.errors import InputError
 from regard.explorer.app import build_app
 from regard.explorer.connection import Connection
-from regard.explorer.limits import IDLE_SECONDS, Work
+from regard.explorer.limits import IDLE_SECONDS
 from regard.explorer.models import Model, advice, find_models
+from regard.explorer.work_queue import WorkQueue
 
 HOST = "127.0.0.1"
 
@@ -25,27 +26,27 @@ HOST = "127.0.0.1"
 def serve(names: Sequence[str] = (), *, port: int) -> bool:
     """Serve until Ctrl-C: the address goes to stdout at once, the models are loaded meanwhile.
 
-    Gives whether nothing is computed any more.
+    Gives whether the worker is idle.
     """
     models = find_models(names)
-    work = Work()
-    with bind(port) as bound:
+    queue = WorkQueue()
+    with bound_socket(port) as bound:
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-        server = Server(settings(build_app(models, work=work, token=token, port=port)), work)
+        server = Server(uvicorn_config(build_app(models, queue=queue, token=token, port=port)), queue)
         sys.stdout.write(f"http://{HOST}:{port}/?token={token}\n")
         sys.stdout.flush()
         if not models:
             sys.stderr.write(f"{advice('translate')}\n")
-        loading = work.begin(_load, models, server)
+        loading = queue.submit(_load, models, server)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again once all is shut
             server.run(sockets=[bound])
-        idle = work.end()
+        idle = queue.close()
     if loading.done() and not loading.cancelled():
         loading.result()  # a model that could not be loaded ends the server, and is said here
     return idle
 
 
-def settings(app: ASGIApp) -> uvicorn.Config:
+def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn serves the application: requests are counted by the guard, idle connections closed."""
     return uvicorn.Config(
         app,
@@ -63,12 +64,12 @@ def settings(app: ASGIApp) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """Ends at once: those who wait for an answer are told, and what is cut off is not reported as a failure."""
 
-    def __init__(self, config: uvicorn.Config, work: Work) -> None:
+    def __init__(self, config: uvicorn.Config, queue: WorkQueue) -> None:
         super().__init__(config)
-        self.work = work
+        self.queue = queue
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.work.end()
+        self.queue.close()
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
 
@@ -86,7 +87,7 @@ def _load(models: Sequence[Model], server: uvicorn.Server) -> None:
         raise
 
 
-def bind(port: int) -> socket.socket:
+def bound_socket(port: int) -> socket.socket:
     """A socket on ``port``, or on a free one where that is taken."""
     for asked in (port, 0):
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -3,7 +3,7 @@
 Bahdanau, Cho and Bengio 2015, appendix A.1.2: a = v^T tanh(W s + U h); here query = W s and key = U h.
 
 The CPU takes the kernels of ``additive_cpu``. Other devices, and rows so large that e^{2 query} would overflow, take
-tanh itself, a chunk at a time. Nothing of size queries x keys x width is ever held.
+tanh itself, a chunk at a time. Nothing of size queries x keys x width is held but for a step of a few sentences.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from regard.errors import DtypeError, RegardError
+from regard.kernels import dispatch
 from regard.kernels.shapes import batch_shape
 
 _CHUNK = 1 << 22  # how many numbers the chunked path holds at a time
-_FEW = 1 << 17  # numbers of a decoder's step up to which it is not worth waiting until a kernel is loaded
 _Chunk = tuple[slice, slice, slice]
 
 
@@ -44,7 +44,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     if not dtype.is_floating_point:
         raise DtypeError(f"additive scores need real floating-point numbers, not {dtype}; convert them with .float()")
     shape = (*batch, query.shape[-2], key.shape[-2])
-    if _few(query, key, v, dtype):
+    if dispatch.few_pairs_of_a_step(query, key, v):
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ v
     if query.ndim != 3 or query.shape[:-2] != key.shape[:-2]:
         if math.prod(key.shape[:-2]) == 1:  # the same keys for every query: one batch entry, no copies
@@ -58,16 +58,8 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return scores if scores.shape == shape else scores.reshape(shape)
 
 
-def _few(query: Tensor, key: Tensor, v: Tensor, dtype: torch.dtype) -> bool:
-    """Whether this is a step of a decoder for a few sentences, who should not wait until a kernel is loaded."""
-    small = query.shape[-2] == 1 and query.numel() * key.shape[-2] <= _FEW >= key.numel()
-    plain = query.dtype == key.dtype == v.dtype == dtype and dtype in (torch.float32, torch.float64)
-    learning = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or v.requires_grad)
-    return small and plain and not learning and not torch.compiler.is_compiling()
-
-
 def _scores(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    if query.device.type != "cpu":
+    if not dispatch.runs_on(query.device):
         return chunked_scores(query, key, v)
     from regard.kernels import additive_cpu
 
@@ -87,7 +79,7 @@ def additive_gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of query, key and v; one that is not wanted comes back empty."""
     wanted = of_query, of_key, of_v
-    if query.device.type != "cpu":
+    if not dispatch.runs_on(query.device):
         return chunked_gradients(grad, query, key, v, wanted)
     dtype, wide = query.dtype, _wide(query.dtype)
     grad, query, key, v = grad.to(wide), *(x.to(wide).contiguous() for x in (query, key, v))

@@ -7,7 +7,7 @@ With p = e^{2(q + k)} = E_q E_k, where E_q = e^{2q} and E_k = e^{2k} are compute
 The first form keeps score = sum_d v_d tanh(q_d + k_d) from becoming the small difference of two large sums, as
 sum_d v_d - 2 sum_d v_d / (p + 1) would be. Nothing of size queries x keys x width exists: the backward pass computes
 t = tanh again, from a = e^{2q} and c = e^{-2k}: t = (a - c) / (a + c), which no a and c can make overflow.
-The lanes of a vector run along the width.
+SIMD vectors run along the width.
 
 A row beyond ``limit`` (or with a NaN) would overflow; the kernels report that they met one, and what they return for
 pairs with such a row is finite but meaningless: the caller computes those pairs another way.
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from regard.kernels.compiling import inline, kernel
-from regard.kernels.lanes import (
+from regard.kernels.simd import (
     BYTES,
     exp,
     greater,

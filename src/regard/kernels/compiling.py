@@ -18,12 +18,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` with Numba when it is first called; later processes find it on disk."""
     try:
         compiled = njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # nowhere to write: neither beside the package nor in the user's cache folder
-        return njit(**_OPTIONS)(function)
-    # Numba takes a kernel on disk for good as long as its own file is unchanged; but kernels are made of each other.
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if file is not None:
+        # Numba takes a kernel on disk for good as long as its own file is unchanged; but kernels are made of each
+        # other. The stamp has no public name: where it is gone, a kernel that may be stale must not be loaded.
+        file = compiled._cache._cache_file
         file._source_stamp = (file._source_stamp, _package())
+    except (RuntimeError, AttributeError):  # RuntimeError: neither the package nor the user's cache can be written to
+        return njit(**_OPTIONS)(function)
     return compiled
 
 

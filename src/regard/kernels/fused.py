@@ -38,16 +38,23 @@ def fused_context(
     return context.reshape(*batch, *context.shape[-2:])
 
 
-def products_finite(query: Tensor, key: Tensor) -> bool:
-    """Whether no q·k can overflow: -inf added to a product of inf would be NaN, for a hidden key too.
+def masks_by_adding(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether -inf added to a score hides its key: keys and values are finite, and no q·k can overflow.
 
-    (\\|q·k\\| is at most the product of the norms.)
+    (inf - inf would be NaN, for a hidden key too. \\|q·k\\| is at most the product of the norms, and a norm is finite
+    only if all entries are.) One pass over each tensor, and one answer that the device is waited for. False under vmap,
+    where values are not known.
     """
-    norms = [
-        float(torch.linalg.vector_norm(x.detach(), dtype=torch.promote_types(x.dtype, torch.float32)))
-        for x in (query, key)
-    ]
-    return norms[0] * norms[1] < torch.finfo(torch.promote_types(query.dtype, torch.float32)).max
+    wide = torch.promote_types(query.dtype, torch.float32)
+    with torch.no_grad():
+        query_norm, key_norm = (torch.linalg.vector_norm(x, dtype=wide) for x in (query, key))
+        safe = query_norm * key_norm < torch.finfo(wide).max
+        if value is not key:
+            safe = safe & value.sum(dtype=wide).isfinite()
+    try:
+        return bool(safe)
+    except RuntimeError:  # vmap
+        return False
 
 
 def unchanged(**given: Tensor | None) -> Callable[[], None]:
@@ -62,7 +69,7 @@ def unchanged(**given: Tensor | None) -> Callable[[], None]:
             if tensor._version != versions[name]:
                 raise InputError(
                     f"{name} was changed in place after attend(), so the weights it had can no longer be computed: "
-                    "look at .weights before changing it, or change a copy"
+                    "read .weights before changing it, or change a copy"
                 )
 
     return check

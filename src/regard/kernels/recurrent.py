@@ -1,6 +1,9 @@
 """What a GRU or LSTM does between its matrix products, each step in one pass over memory.
 
-Rows (n, ...) are contiguous; the width d of the state must divide into lanes. Forward passes write a tape
+torch's GRU and LSTM take whole sequences, but a context enters a decoder at every step; torch's cells for that are
+not fused on the CPU.
+
+Rows (n, ...) are contiguous; the width d of the state must be a multiple of the SIMD width. Forward passes write a tape
 of what the backward pass needs. A row that is not active keeps its state, and its step has no gradient.
 """
 
@@ -9,7 +12,7 @@ of what the backward pass needs. A row that is not active keeps its state, and i
 from __future__ import annotations
 
 from regard.kernels.compiling import inline, kernel
-from regard.kernels.lanes import BYTES, exp, lesser, load, quotient, splat, store
+from regard.kernels.simd import BYTES, exp, lesser, load, quotient, splat, store
 
 FAR = 40.0
 """tanh(x) and sigmoid(2x) are 1 to the last digit from here on, and their exponentials still normal numbers."""

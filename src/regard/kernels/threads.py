@@ -4,8 +4,8 @@ Numba's default pool ends the process when two Python threads enter it at once. 
 threads serve. Best are those of the OpenMP library that torch computes with, all of them together: after each of
 torch's operations they stay awake for a while, and threads of our own would have to share the processors with them.
 Where torch uses another library, or work is for some of its threads only (the others would end), and in a forked
-child, whose OpenMP would wait for threads that the parent has, plain Python threads serve. Nothing starts for small
-work.
+child, whose OpenMP would wait for threads that the parent has, plain Python threads serve. So nothing breaks where a
+torch has no GNU OpenMP, or hides it: only the threads are others. Nothing starts for small work.
 """
 
 from __future__ import annotations

@@ -336,4 +336,4 @@ def _row_lengths(lengths: Tensor | None, batch: torch.Size, keys: int) -> Tensor
         )
     if lengths.numel() and not 0 <= int(lengths.min()) <= int(lengths.max()) <= keys:
         raise InputError(f"lengths must be from 0 to the number of keys, {keys}; they are {lengths.tolist()}")
-    return lengths.reshape(*lengths.shape, *[1] * (len(batch) - lengths.ndim)).expand(batch).reshape(-1)
+    return lengths.reshape((*lengths.shape, *[1] * (len(batch) - lengths.ndim))).expand(batch).reshape(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor, nn
 
@@ -13,10 +15,11 @@ from regard.nn.checks import check_rows
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import MonotonicWindow, Window, refuse_bias
 from regard.normalizers import NORMALIZERS, Normalizer, normalizer_of
+from regard.shape_types import Float, Int
 
 
 class Attention(nn.Module):
-    """Look at keys with a query and give back the mix of their values.
+    """Attend to keys with a query and give back the mix of their values.
 
     score       by name (dot, scaled_dot, cosine, general, additive, concat, location) or a TrainableScore
     hidden_dim  the width inside additive and concat; query_dim when None
@@ -49,20 +52,20 @@ class Attention(nn.Module):
         if not isinstance(self.window, Window | None):
             raise InputError(f"window must be None, a width or a Window such as nn.PredictedWindow; it is {window!r}")
 
-    def project(self, key: Tensor) -> Tensor:
-        """What depends on the keys alone: compute it once when many steps look at the same keys."""
+    def project(self, key: Float[Tensor, "*b k d_k"]) -> Float[Tensor, "*b k hidden"]:
+        """What depends on the keys alone: compute it once when many steps attend to the same keys."""
         return self.score.project_key(key)
 
     def forward(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor | None = None,
+        query: Float[Tensor, "*#b q d_q"],
+        key: Float[Tensor, "*#b k d_k"],
+        value: Float[Tensor, "*#b k v"] | None = None,
         *,
-        visible: Tensor | None = None,
-        bias: Tensor | None = None,
-        projected: Tensor | None = None,
-        position: int | Tensor = 0,
+        visible: Any = None,
+        bias: Float[Tensor, "*#b #q #k"] | None = None,
+        projected: Float[Tensor, "*#b k hidden"] | None = None,
+        position: int | Int[Tensor, " q"] = 0,
         normalize: Normalizer | None = None,
     ) -> Attended:
         """query (b, q, query_dim), key (b, k, key_dim), value (b, k, v), the keys when None; visible (b, q or 1, k).
@@ -77,38 +80,22 @@ class Attention(nn.Module):
         asked = self.score.project_query(query)
         projected = self.project(key) if projected is None else projected
         if self.window is None:
-            return attend(
-                asked,
-                projected,
-                value,
-                score=self.score.comparison(),
-                normalize=normalize,
-                visible=visible,
-                bias=bias,
-            )
+            score = self.score.comparison()
+            return attend(asked, projected, value, score=score, normalize=normalize, visible=visible, bias=bias)
         refuse_bias(bias)
-        visible = None if visible is None else boolean(visible, "visible", key)
+        seen = None if visible is None else boolean(visible, "visible", key)
         moves = isinstance(self.window, MonotonicWindow) and isinstance(position, int) and position == 0
-        centers = None if moves else self.window.centers(query, visible_lengths(key, visible), position)
-        return attend_local(
-            asked,
-            projected,
-            value,
-            width=self.window.width,
-            centers=centers,
-            stay=moves,
-            gaussian=self.window.gaussian,
-            score=self.score.comparison(),
-            normalize=normalize,
-            visible=visible,
-        )
+        centers = None if moves else self.window.centers(query, visible_lengths(key, seen), position)
+        window: dict[str, Any] = {"width": self.window.width, "gaussian": self.window.gaussian, "stay": moves}
+        kind: dict[str, Any] = {"score": self.score.comparison(), "normalize": normalize}
+        return attend_local(asked, projected, value, centers=centers, visible=seen, **window, **kind)
 
     def _check(self, query: Tensor, key: Tensor) -> None:
         check_rows(self, self.query_dim, f", as the layer was made with query_dim={self.query_dim}", query=query)
         check_rows(self, self.key_dim, f", as the layer was made with key_dim={self.key_dim}", key=key)
 
 
-def straight_through(scores: Tensor) -> Tensor:
+def straight_through(scores: Float[Tensor, "*b k"]) -> Float[Tensor, "*b k"]:
     """One-hot forward, softmax backward: hard attention that trains by ordinary gradients (Bengio et al. 2013)."""
     soft: Tensor = NORMALIZERS["softmax"](scores)
     chosen: Tensor = NORMALIZERS["hard"](scores)

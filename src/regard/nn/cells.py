@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decoding import WORTH_A_KERNEL
-from regard.nn import pointwise
-from regard.nn.deferred import Notes, hand_to_steps
-from regard.nn.functions import apply, current_products, has_kernels
+from regard.kernels import dispatch
+from regard.nn import cell_steps
+from regard.nn.loop_gradients import Notes, hand_to_steps
+from regard.nn.mixed_precision import apply, current_products
+from regard.shape_types import Bool, Float
 
 State = tuple[Tensor, ...]
 """What a cell carries from step to step; the first tensor is what others see of it."""
@@ -41,12 +42,11 @@ class Cell(nn.Module):
         for gate in range(self.gates):
             nn.init.orthogonal_(self.weight.data[gate * dim : (gate + 1) * dim])
 
-    def step(self, product: Tensor, state: State) -> State:
+    def step(self, product: Float[Tensor, "*n gates_d"], state: State) -> State:
         """One step: product (..., gates * d), state of (..., d) each."""
-        many = 8 * product.numel() >= WORTH_A_KERNEL  # 8: gates take longer than logits
-        if many and not torch.is_grad_enabled() and has_kernels(self.weight, self.dim):
+        if not dispatch.few_gates_of_a_step(product) and dispatch.takes(self.weight, self.dim):
             return self.series()(product, state)
-        between = getattr(pointwise, f"{self.name}_step")
+        between = getattr(cell_steps, f"{self.name}_step")
         recurrent = F.linear(state[0], self.weight, self.bias)
         # Autocast halves what comes out of products; the state stays whole, as in the kernels.
         whole = (part.to(self.weight.dtype) for part in (product, recurrent, *state))
@@ -64,13 +64,19 @@ class Cell(nn.Module):
 
         return step
 
-    def forward(self, products: Tensor, state: State, active: Tensor | None = None, *, reverse: bool = False) -> Tensor:
+    def forward(
+        self,
+        products: Float[Tensor, "t b gates_d"],
+        state: State,
+        active: Bool[Tensor, "t b"] | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Float[Tensor, "t b d"]:
         """All steps: products (t, b, gates * d) to what the state shows after each, (t, b, d).
 
         Where ``active`` (t, b) is False a row's state stays as it was, so padding changes nothing in either direction.
         """
-        # A sentence to translate should not wait until compiled kernels are loaded.
-        few = not torch.is_grad_enabled() and products.numel() < WORTH_A_KERNEL
+        few = dispatch.few_gates_over_time(products)  # asked here: inside a function of autograd's no gradient is on
         outputs: Tensor = apply(_OverTime, type(self), products, self.weight, self.bias, active, reverse, few, *state)
         return outputs
 
@@ -113,8 +119,8 @@ class _Way(NamedTuple):
 
 
 def _way(kind: type[Cell], like: Tensor, width: int, *, few: bool = False) -> _Way:
-    if few or not has_kernels(like, width):
-        return _Way(*_functions(pointwise, kind), lambda tensor: tensor)
+    if few or not dispatch.takes(like, width):
+        return _Way(*_functions(cell_steps, kind), lambda tensor: tensor)
     from regard.kernels import recurrent
 
     return _Way(*_functions(recurrent, kind), Tensor.numpy)

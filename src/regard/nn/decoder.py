@@ -22,10 +22,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import ConfigError, choose
-from regard.nn.additive_looks import AdditiveLooks
+from regard.kernels import dispatch
+from regard.nn.additive_attention import FusedAdditiveAttention
 from regard.nn.cells import CELLS, Cell, State
-from regard.nn.deferred import DeferredLinear
 from regard.nn.dropout import Dropout
+from regard.nn.loop_gradients import DeferredLinear
+from regard.shape_types import Bool, Float, Int
 
 if TYPE_CHECKING:
     from regard.attention import Attended
@@ -36,14 +38,12 @@ ASKED_BY = ("previous", "between", "current")
 
 
 class Memory(NamedTuple):
-    """What the decoder looks at, with the part that is the same at every step already computed."""
+    """What the decoder attends to, with the part that is the same at every step already computed."""
 
-    annotations: Tensor
-    """(b, k, a)"""
-    summary: Tensor
-    """(b, a)"""
-    visible: Tensor | None
-    """(b, 1, k), True where the decoder may look"""
+    annotations: Float[Tensor, "b k v"]
+    summary: Float[Tensor, "b v"]
+    visible: Bool[Tensor, "b 1 k"] | None
+    """True where the decoder may look"""
     ready: Tensor
     """the attention's projected keys; without attention the summary's part in every step, (b, 1, gates * d)"""
 
@@ -61,14 +61,14 @@ class DecoderState:
     normalize: Normalizer | None = None
     """how this decoding turns scores into weights, where it is not as the attention does by itself"""
 
-    def reorder(self, hypotheses: Tensor) -> DecoderState:
+    def reorder(self, hypotheses: Int[Tensor, "b w"]) -> DecoderState:
         """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
         pick = hypotheses.to(self.hidden[0].device)[..., None]
         hidden = tuple(part.gather(1, pick.expand(-1, -1, part.shape[-1])) for part in self.hidden)
         feed = None if self.feed is None else self.feed.gather(1, pick.expand(-1, -1, self.feed.shape[-1]))
         return replace(self, hidden=hidden, feed=feed)
 
-    def keep(self, sentences: Tensor) -> DecoderState:
+    def keep(self, sentences: Int[Tensor, " n"]) -> DecoderState:
         """The state of these sentences only; (b',) of int64."""
         sentences = sentences.to(self.hidden[0].device)
 
@@ -80,30 +80,41 @@ class DecoderState:
         feed = None if self.feed is None else kept(self.feed)
         return replace(self, memory=memory, hidden=tuple(map(kept, self.hidden)), feed=feed)
 
+    def hide(self, hidden: Tensor) -> DecoderState:
+        """The state whose attention may not see the annotations that are ``hidden``, (b, k)."""
+        visible = ~hidden[:, None]
+        if self.memory.visible is not None:
+            visible = visible & self.memory.visible
+        return replace(self, memory=self.memory._replace(visible=visible))
+
+    def normalized_by(self, normalize: Normalizer | None) -> DecoderState:
+        """The state whose attention turns scores into weights by ``normalize``; None = as it does by itself."""
+        return replace(self, normalize=normalize)
+
 
 class Decoded(NamedTuple):
     """Every step of a decoding whose words were given."""
 
     features: Tensor
     """(b, q, f): what the output layer reads"""
-    looks: tuple[Attended, ...]
-    """the looks at the memory, of one step or several each; none without attention"""
+    attended: tuple[Attended, ...]
+    """the attention over the memory, of one step or of several each; empty without attention"""
 
     @property
-    def weights(self) -> Tensor | None:
-        """(b, q, k): where each step looked; computed when it is asked for."""
-        return torch.cat([look.weights for look in self.looks], 1) if self.looks else None
+    def weights(self) -> Float[Tensor, "b q k"] | None:
+        """(b, q, k): the attention weights of each step; computed when they are asked for."""
+        return torch.cat([part.weights for part in self.attended], 1) if self.attended else None
 
     @property
-    def scores(self) -> Tensor | None:
+    def scores(self) -> Float[Tensor, "b q k"] | None:
         """(b, q, k): the weights before they were normalised."""
-        return torch.cat([look.scores for look in self.looks], 1) if self.looks else None
+        return torch.cat([part.scores for part in self.attended], 1) if self.attended else None
 
 
-class _Turn(NamedTuple):
+class _Step(NamedTuple):
     hidden: State
     context: Tensor
-    looks: tuple[Attended, ...]
+    attended: tuple[Attended, ...]
 
 
 class _Layers(NamedTuple):
@@ -113,7 +124,7 @@ class _Layers(NamedTuple):
     from_context: Any
     from_feed: Any
     readout: Callable[[Tensor], Tensor]
-    look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]]
+    attend: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]]
 
 
 class Decoder(nn.Module):
@@ -144,15 +155,7 @@ class Decoder(nn.Module):
         kind = choose("cell", cell, CELLS)
         self.attention = attention
         self.asked_by = choose("asking state", asked_by, dict(zip(ASKED_BY, ASKED_BY, strict=True)))
-        if self.asked_by == "between" and layers > 1:
-            raise ConfigError(f"the conditional cell is one layer deep, not {layers}; set decoder_layers = 1")
-        if self.asked_by == "between" and attention is None:
-            raise ConfigError("the conditional cell has its attention between two states, and needs one")
-        if input_feeding and (attention is None or self.asked_by != "current"):
-            raise ConfigError(
-                "input feeding gives the next step what the current state's attention found; "
-                "it needs an attention that the current state asks for, such as dot, general or concat"
-            )
+        _check_asking(self.asked_by, attends=attention is not None, layers=layers, input_feeding=input_feeding)
         width = kind.gates * hidden_dim
         self.from_embedding = nn.Linear(embedding_dim, width)
         into_state = attention is None or self.asked_by != "current"
@@ -171,9 +174,9 @@ class Decoder(nn.Module):
 
     def start(
         self,
-        annotations: Tensor,
-        summary: Tensor,
-        visible: Tensor | None = None,
+        annotations: Float[Tensor, "b k v"],
+        summary: Float[Tensor, "b v"],
+        visible: Bool[Tensor, "b k"] | None = None,
         *,
         normalize: Normalizer | None = None,
     ) -> DecoderState:
@@ -192,14 +195,14 @@ class Decoder(nn.Module):
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
         return DecoderState(memory, hidden, feed, time=0, normalize=normalize)
 
-    def step(self, embedded: Tensor, state: DecoderState) -> tuple[Decoded, DecoderState]:
+    def step(self, embedded: Float[Tensor, "b w e"], state: DecoderState) -> tuple[Decoded, DecoderState]:
         """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""
-        turn = self._turn(self.from_embedding(embedded), state, self._plain_layers())
-        features = self.readout(self._top(turn.hidden), turn.context, embedded)
+        taken = self._step(self.from_embedding(embedded), state, self._plain_layers())
+        features = self.readout(self._top(taken.hidden), taken.context, embedded)
         feed = features if self.from_feed else None
-        return Decoded(features, turn.looks), replace(state, hidden=turn.hidden, feed=feed, time=state.time + 1)
+        return Decoded(features, taken.attended), replace(state, hidden=taken.hidden, feed=feed, time=state.time + 1)
 
-    def forward(self, embedded: Tensor, state: DecoderState) -> Decoded:
+    def forward(self, embedded: Float[Tensor, "b q e"], state: DecoderState) -> Decoded:
         """All words at once, given (b, q, e): the same as ``step`` by step, faster."""
         # Time first: each step then reads one block of memory.
         products = self.from_embedding(embedded.transpose(0, 1).contiguous())
@@ -208,44 +211,47 @@ class Decoder(nn.Module):
             return Decoded(self.readout(shown, _spread(state.memory.summary, shown), embedded), ())
         if self.asked_by == "current" and self.from_feed is None:
             shown = self._over_time(products, state)
-            context, look = self._look(shown, state, steps=True)
-            return Decoded(self.readout(shown, context, embedded), (look,))
+            context, attended = self._attend(shown, state, steps=True)
+            return Decoded(self.readout(shown, context, embedded), (attended,))
         return self._one_by_one(embedded, products, state)
 
-    def _one_by_one(self, embedded: Tensor, products: Tensor, state: DecoderState) -> Decoded:
-        layers = self._layers_of_a_loop(state) if torch.is_grad_enabled() else self._plain_layers()
-        turns, fed = [], []
+    def _one_by_one(
+        self, embedded: Float[Tensor, "b q e"], products: Float[Tensor, "q b gates_d"], state: DecoderState
+    ) -> Decoded:
+        learning = torch.is_grad_enabled() and dispatch.defers_gradients()
+        layers = self._layers_of_a_loop(state) if learning else self._plain_layers()
+        taken, fed = [], []
         for product in products:
-            turn = self._turn(product[:, None], state, layers)
-            turns.append(turn)
+            step = self._step(product[:, None], state, layers)
+            taken.append(step)
             if self.from_feed is not None:
-                both = torch.cat([self._top(turn.hidden), turn.context], -1)
+                both = torch.cat([self._top(step.hidden), step.context], -1)
                 fed.append(self.readout.activate(layers.readout(both)))
-            state = replace(state, hidden=turn.hidden, feed=fed[-1] if fed else None, time=state.time + 1)
-        looks = tuple(look for turn in turns for look in turn.looks)
+            state = replace(state, hidden=step.hidden, feed=fed[-1] if fed else None, time=state.time + 1)
+        attended = tuple(part for step in taken for part in step.attended)
         if fed:
-            return Decoded(torch.cat(fed, 1), looks)
-        shown = torch.cat([self._top(turn.hidden) for turn in turns], 1)
-        return Decoded(self.readout(shown, torch.cat([turn.context for turn in turns], 1), embedded), looks)
+            return Decoded(torch.cat(fed, 1), attended)
+        shown = torch.cat([self._top(step.hidden) for step in taken], 1)
+        return Decoded(self.readout(shown, torch.cat([step.context for step in taken], 1), embedded), attended)
 
-    def _turn(self, product: Tensor, state: DecoderState, layers: _Layers) -> _Turn:
+    def _step(self, product: Float[Tensor, "b w gates_d"], state: DecoderState, layers: _Layers) -> _Step:
         """One step, from the products of the words (b, w, gates * d)."""
         memory, hidden = state.memory, state.hidden
         if self.attention is None:
-            return _Turn(self._climb(product + memory.ready, hidden, layers), _spread(memory.summary, product), ())
+            return _Step(self._ascend(product + memory.ready, hidden, layers), _spread(memory.summary, product), ())
         if self.asked_by == "previous":
-            context, look = layers.look(self._top(hidden), state)
-            hidden = self._climb(product + layers.from_context(context), hidden, layers)
+            context, attended = layers.attend(self._top(hidden), state)
+            hidden = self._ascend(product + layers.from_context(context), hidden, layers)
         elif self.asked_by == "between":
             middle = layers.cells[0](product, hidden)
-            context, look = layers.look(middle[0], state)
+            context, attended = layers.attend(middle[0], state)
             hidden = layers.cells[1](layers.from_context(context), middle)
         else:
             if state.feed is not None:
                 product = product + layers.from_feed(state.feed)
-            hidden = self._climb(product, hidden, layers)
-            context, look = layers.look(self._top(hidden), state)
-        return _Turn(hidden, context, (look,))
+            hidden = self._ascend(product, hidden, layers)
+            context, attended = layers.attend(self._top(hidden), state)
+        return _Step(hidden, context, (attended,))
 
     def _plain_layers(self) -> _Layers:
         return _Layers(
@@ -253,48 +259,50 @@ class Decoder(nn.Module):
             self.from_context,
             self.from_feed,
             self.readout.linear,
-            self._look,
+            self._attend,
         )
 
     def _layers_of_a_loop(self, state: DecoderState) -> _Layers:
         """The same, with the gradients of what every step uses made once, after the loop."""
         memory = state.memory
-        look: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._look
+        attend: Callable[[Tensor, DecoderState], tuple[Tensor, Attended]] = self._attend
         assert self.attention is not None
         usual = state.normalize is None
-        if usual and AdditiveLooks.can_stand_for(self.attention, memory.annotations, memory.ready):
-            looks = AdditiveLooks(self.attention, memory.annotations, memory.ready, memory.visible)
+        if usual and FusedAdditiveAttention.can_replace(self.attention, memory.annotations, memory.ready):
+            fused = FusedAdditiveAttention(self.attention, memory.annotations, memory.ready, memory.visible)
 
-            def sooner(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
-                return self._gated(query, looks(query))
+            def attend_fused(query: Tensor, state: DecoderState) -> tuple[Tensor, Attended]:  # noqa: ARG001 - has its memory
+                return self._gated(query, fused(query))
 
-            look = sooner
+            attend = attend_fused
         return _Layers(
             [self._cell(number).series() for number in range(len(self.cells))],
             None if self.from_context is None else DeferredLinear(self.from_context.weight, self.from_context.bias),
             None if self.from_feed is None else DeferredLinear(self.from_feed.weight, self.from_feed.bias),
             DeferredLinear(self.readout.linear.weight, self.readout.linear.bias),
-            look,
+            attend,
         )
 
-    def _look(self, query: Tensor, state: DecoderState, *, steps: bool = False) -> tuple[Tensor, Attended]:
-        """The context of each query (b, q, d), and the look it comes from.
+    def _attend(
+        self, query: Float[Tensor, "b q d"], state: DecoderState, *, steps: bool = False
+    ) -> tuple[Float[Tensor, "b q v"], Attended]:
+        """The context of each query (b, q, d), and the attention it comes from.
 
         The queries are hypotheses at one step, or one hypothesis at all ``steps``.
         """
         assert self.attention is not None
         annotations, _, visible, ready = state.memory
         place = state.time if steps else torch.full((query.shape[1],), state.time, device=query.device)
-        look = self.attention(
+        attended = self.attention(
             query, annotations, visible=visible, projected=ready, position=place, normalize=state.normalize
         )
-        return self._gated(query, look)
+        return self._gated(query, attended)
 
-    def _gated(self, query: Tensor, look: Attended) -> tuple[Tensor, Attended]:
-        context: Tensor = look.context
-        return (context if self.gate is None else torch.sigmoid(self.gate(query)) * context), look
+    def _gated(self, query: Float[Tensor, "b q d"], attended: Attended) -> tuple[Float[Tensor, "b q v"], Attended]:
+        context: Tensor = attended.context
+        return (context if self.gate is None else torch.sigmoid(self.gate(query)) * context), attended
 
-    def _climb(self, product: Tensor, hidden: State, layers: _Layers) -> State:
+    def _ascend(self, product: Tensor, hidden: State, layers: _Layers) -> State:
         """The new states of all layers; product is the lowest one's input."""
         new: list[Tensor] = []
         parts = self._cell(0).parts
@@ -304,7 +312,7 @@ class Decoder(nn.Module):
             new += cell(product, hidden[layer * parts : (layer + 1) * parts])
         return tuple(new)
 
-    def _over_time(self, products: Tensor, state: DecoderState) -> Tensor:
+    def _over_time(self, products: Float[Tensor, "q b gates_d"], state: DecoderState) -> Float[Tensor, "b q d"]:
         """The top state of all steps (b, q, d), for a recurrence that no context enters anew."""
         shown = products
         for layer in range(len(self.cells)):
@@ -338,7 +346,9 @@ class Readout(nn.Module):
         self.takes_word = dims[-1] > 0
         self.linear = nn.Linear(sum(dims), self.pieces * feature_dim)
 
-    def forward(self, shown: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+    def forward(
+        self, shown: Float[Tensor, "b q d"], context: Float[Tensor, "b q v"], embedded: Float[Tensor, "b q e"]
+    ) -> Float[Tensor, "b q f"]:
         parts = (shown, context, embedded) if self.takes_word else (shown, context)
         return self.activate(self.linear(torch.cat(parts, -1)))
 
@@ -349,6 +359,19 @@ class Readout(nn.Module):
         return torch.maximum(*hidden.chunk(2, -1))
 
 
-def _spread(summary: Tensor, like: Tensor) -> Tensor:
+def _spread(summary: Float[Tensor, "b v"], like: Float[Tensor, "b q d"]) -> Float[Tensor, "b q v"]:
     """The same context (b, a) for every query: (b, q, a)."""
     return summary[:, None].expand(-1, like.shape[1], -1)
+
+
+def _check_asking(asked_by: str, *, attends: bool, layers: int, input_feeding: bool) -> None:
+    """Refuse what a decoder whose attention is asked by that state cannot have."""
+    if asked_by == "between" and layers > 1:
+        raise ConfigError(f"the conditional cell is one layer deep, not {layers}; set decoder_layers = 1")
+    if asked_by == "between" and not attends:
+        raise ConfigError("the conditional cell has its attention between two states, and needs one")
+    if input_feeding and (not attends or asked_by != "current"):
+        raise ConfigError(
+            "input feeding gives the next step what the current state's attention found; "
+            "it needs an attention that the current state asks for, such as dot, general or concat"
+        )

@@ -1,4 +1,4 @@
-"""Dropout by fewer random numbers."""
+"""Dropout by fewer random numbers: about half the time of torch's on the CPU (benchmarks/RESULTS.md, "Dropout")."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ BITS = 16  # of a random number; the share of zeros is right to 1 in 2**16
 class Dropout(nn.Dropout):
     """torch's, but on the CPU with 16 random bits a value instead of 64.
 
-    On an AMD EPYC torch's took a tenth of a small Transformer's training; these bits take a fifth of that time. On
-    Intel's processors torch draws otherwise, and the two were not compared.
+    On an AMD EPYC torch's took a tenth of a small Transformer's training. On Intel's processors torch draws otherwise,
+    and the two were not compared.
 
     >>> with torch.random.fork_rng():
     ...     dropped = Dropout(0.25)(torch.ones(100, 100))

@@ -7,16 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.arrays import Array, check_sizes
-from regard.attention import Attended, attend
+from regard.arrays import check_sizes
+from regard.attention import Attended, GlobalAttention
 from regard.errors import InputError
-from regard.local import LocalAttended, attend_local
+from regard.local import LocalAttention
 from regard.nn.checks import check_rows, check_share
 from regard.nn.dropout import Dropout
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import check_sliding, refuse_bias
-from regard.normalizers import NORMALIZERS, Normalizer
+from regard.normalizers import Normalizer
 from regard.scores import Step
+from regard.shape_types import Bool, Float
 
 
 class MultiHeadAttention(nn.Module):
@@ -92,12 +93,12 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
+        query: Float[Tensor, "*#b q dim"],
+        key: Float[Tensor, "*#b k dim"] | None = None,
+        value: Float[Tensor, "*#b k dim"] | None = None,
         *,
-        visible: Tensor | None = None,
-        bias: Tensor | None = None,
+        visible: Bool[Tensor, "... #q #k"] | None = None,
+        bias: Float[Tensor, "... #q #k"] | None = None,
     ) -> Attended:
         """query (b, q, dim); key (b, k, dim), the query when None; value, the key when None.
 
@@ -111,64 +112,51 @@ class MultiHeadAttention(nn.Module):
             self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value)), visible, bias
         )
 
-    def split(self, projected: Tensor) -> Tensor:
+    def split(self, projected: Float[Tensor, "*b n dim"]) -> Float[Tensor, "*b h n d"]:
         """(..., n, dim) -> (..., heads, n, dim / heads)"""
         return projected.view(*projected.shape[:-1], self.heads, self.dim // self.heads).transpose(-2, -3)
 
     def attend_heads(
-        self, query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None, bias: Tensor | None = None
+        self,
+        query: Float[Tensor, "*#b h q d"],
+        key: Float[Tensor, "*#b h k d"],
+        value: Float[Tensor, "*#b h k v"],
+        visible: Bool[Tensor, "... #q #k"] | None = None,
+        bias: Float[Tensor, "... #q #k"] | None = None,
+        *,
+        normalize: Normalizer | None = None,
     ) -> Attended:
-        """From projected and split query, key and value: a decoder that keeps earlier keys comes in here."""
-        before_dropout: list[Tensor] = []
+        """From projected and split query, key and value: a decoder that keeps earlier keys comes in here.
 
-        def softmax_then_dropout(scores: Tensor) -> Tensor:
-            before_dropout.append(NORMALIZERS["softmax"](scores))
-            dropped: Tensor = self.dropout(before_dropout[0])
-            return dropped
-
-        drops = self.training and self.dropout.p > 0
-        inner = self._attend(query, key, value, softmax_then_dropout if drops else "softmax", visible, bias)
+        ``normalize`` stands in for softmax, this once.
+        """
+        inner = self._attend(query, key, value, visible, bias, normalize or "softmax")
         joined = inner.context.transpose(-2, -3).flatten(-2)
         output: Tensor = self.W_o(joined)
 
         def steps() -> list[Step]:
             return [
-                *(_before_and_after_dropout(inner.steps(), before_dropout[0]) if drops else inner.steps()),
-                Step("joined", "the heads' contexts side by side", joined),
-                Step("output", "W_o joined + b_o", output),
+                *inner.steps(),
+                Step("joined", "the heads' contexts side by side", joined, ("q", "d"), ("context",)),
+                Step("output", "W_o joined + b_o", output, ("q", "d"), ("joined",), ("d",)),
             ]
 
-        def weights() -> Array:
-            if not drops:
-                return inner.weights
-            if isinstance(inner, LocalAttended):
-                return inner.spread(before_dropout[0])
-            return before_dropout[0].to(inner.context.dtype)
-
-        return Attended(output, weights=weights, scores=lambda: inner.scores, steps=steps)
+        return Attended(output, weights=lambda: inner.weights, scores=lambda: inner.scores, steps=steps)
 
     def _attend(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        query: Float[Tensor, "*#b h q d"],
+        key: Float[Tensor, "*#b h k d"],
+        value: Float[Tensor, "*#b h k v"],
+        visible: Bool[Tensor, "... #q #k"] | None,
+        bias: Float[Tensor, "... #q #k"] | None,
         normalize: str | Normalizer,
-        visible: Tensor | None,
-        bias: Tensor | None,
     ) -> Attended:
         query, key = self.score.project_query(query), self.score.project_key(key)
         how: dict[str, Any] = {"score": self.score.comparison(), "normalize": normalize, "visible": visible}
+        if self.training and self.dropout.p > 0:
+            how["dropout"] = self.dropout
         if self.window is None:
-            return attend(query, key, value, bias=bias, **how)
+            return GlobalAttention.of(query, key, value, bias=bias, **how).attended()
         refuse_bias(bias)
-        return attend_local(query, key, value, width=self.window, causal=self.causal, **how)
-
-
-def _before_and_after_dropout(steps: list[Step], before: Tensor) -> list[Step]:
-    """Weights are shown as they are before dropout; what became of them is a step of its own."""
-    shown: list[Step] = []
-    for step in steps:
-        shown.append(step._replace(value=before) if step.name in ("aligned", "weights") else step)
-        if step.name == "weights":
-            shown.append(Step("dropped", "dropout(weights)", step.value))
-    return shown
+        return LocalAttention.of(query, key, value, width=self.window, causal=self.causal, **how).attended()

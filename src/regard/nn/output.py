@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decoding import WORTH_A_KERNEL
-from regard.nn.functions import apply, current_products, has_kernels
+from regard.kernels import dispatch
+from regard.nn.mixed_precision import apply, current_products
+from regard.shape_types import Float, Int
 
 CHUNK = 2**22
 """Logits held at a time: 16 MB of float32. Fewer stay nearer in the cache, but then the products are less efficient."""
+
+
+class Loss(NamedTuple):
+    """Sums over the words of a batch; the loop divides by the words of all processes together.
+
+    ``objective`` is what is differentiated (label smoothing and regularisers included), ``nll`` the plain negative
+    log-likelihood in nats, which is what validation and perplexity report.
+    """
+
+    objective: Tensor
+    nll: Tensor
+    tokens: int | Tensor
 
 
 class Output(nn.Module):
@@ -35,22 +48,24 @@ class Output(nn.Module):
         if weight is None:
             nn.init.normal_(self.weight, std=dim**-0.5)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Float[Tensor, "*n d"]) -> Float[Tensor, "*n vocabulary"]:
         """Features (..., d) to unnormalised log-probabilities (..., vocabulary)."""
         return F.linear(features, self.weight, self.bias)
 
     @torch.no_grad()
-    def normalized(self, features: Tensor) -> tuple[Tensor, Tensor]:
+    def normalized(self, features: Float[Tensor, "*n d"]) -> tuple[Float[Tensor, "*n vocabulary"], Float[Tensor, "*n"]]:
         """The same, and the log of the sum of e^score (...), which is to be taken off for log-probabilities."""
         features, width = features.to(self.weight.dtype), len(self.weight)
         held = _rows_of_logits(features.flatten(0, -2), width)
         with torch.autocast(features.device.type, enabled=False):
             torch.mm(features.flatten(0, -2), self.weight.t(), out=held[:, :width])
-        large = held.numel() >= WORTH_A_KERNEL
-        totals = log_totals(held, self.bias)[0] if large else held[:, :width].add_(self.bias).logsumexp(1)
-        return held.view(*features.shape[:-1], -1)[..., :width], totals.view(features.shape[:-1])
+        few = dispatch.few_logits(held)
+        log_sums = held[:, :width].add_(self.bias).logsumexp(1) if few else log_sum_exp(held, self.bias)[0]
+        return held.view(*features.shape[:-1], -1)[..., :width], log_sums.view(features.shape[:-1])
 
-    def loss(self, features: Tensor, target: Tensor, *, label_smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    def loss(
+        self, features: Float[Tensor, "n d"], target: Int[Tensor, " n"], *, label_smoothing: float = 0.0
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Features (n, d), target (n,): the objective and the negative log-likelihood, summed over the n words.
 
         The objective is the negative log-likelihood with ``label_smoothing`` of the probability spread evenly over the
@@ -59,7 +74,7 @@ class Output(nn.Module):
         return cross_entropy(features, self.weight, self.bias, target, label_smoothing=label_smoothing)
 
     @torch.no_grad()
-    def log_probs(self, features: Tensor, target: Tensor) -> Tensor:
+    def log_probs(self, features: Float[Tensor, "n d"], target: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Features (n, d), target (n,): the log-probability of each of the n words."""
         rows = max(1, CHUNK // len(self.weight))
         begins = range(0, len(target), rows)
@@ -68,8 +83,13 @@ class Output(nn.Module):
 
 
 def cross_entropy(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, *, label_smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
+    features: Float[Tensor, "n d"],
+    weight: Float[Tensor, "vocabulary d"],
+    bias: Float[Tensor, " vocabulary"],
+    target: Int[Tensor, " n"],
+    *,
+    label_smoothing: float = 0.0,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """``F.cross_entropy(features @ weight.T + bias, target)`` summed, without holding the logits of all rows.
 
     The gradients are made in the same pass, while a chunk's logits are in the cache. The second result is the same
@@ -95,9 +115,9 @@ class _CrossEntropy(torch.autograd.Function):
             held = buffer[: len(chunk)]
             logits = multiply(chunk, ready.t(), out=held[:, :width])
             chosen = logits.gather(1, right[:, None])[:, 0] + bias[right]
-            totals, means, by_bias = log_totals(held, bias, right if training else None, smoothing)
-            nll.append(totals - chosen)
-            spread.append(totals - means)
+            log_sums, means, by_bias = log_sum_exp(held, bias, right if training else None, smoothing)
+            nll.append(log_sums - chosen)
+            spread.append(log_sums - means)
             if training:
                 # What were logits is now the gradient by them.
                 by_logits = multiply.ready(logits)
@@ -117,31 +137,34 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _rows_of_logits(like: Tensor, width: int) -> Tensor:
-    """Memory for logits: rows with room up to whole lanes of any processor: products and kernels are faster."""
+    """Memory for logits: rows padded to a multiple of the widest SIMD width: products and kernels are faster."""
     return like.new_empty(len(like), -(-width // 16) * 16)
 
 
-def log_totals(
-    held: Tensor, bias: Tensor, right: Tensor | None = None, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor, Tensor]:
+def log_sum_exp(
+    held: Float[Tensor, "n padded"],
+    bias: Float[Tensor, " vocabulary"],
+    right: Int[Tensor, " n"] | None = None,
+    smoothing: float = 0.0,
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Tensor]:
     """Add the bias (width,) to rows (n, at least width): log(sum(e^logit)) and the mean logit of each, (n,).
 
     With ``right`` (n,), logits become the gradient of the cross-entropy with these words; their sum comes third.
     """
-    if has_kernels(held, held.shape[-1]):
-        from regard.kernels import log_totals as kernel
+    if dispatch.takes(held, held.shape[-1]):
+        from regard.kernels import cross_entropy as kernel
 
         threads = torch.get_num_threads()
         found = (
-            kernel.log_totals(held.numpy(), bias.numpy(), threads)
+            kernel.log_sum_exp(held.numpy(), bias.numpy(), threads)
             if right is None
             else kernel.cross_entropy_gradient(held.numpy(), bias.numpy(), right.numpy(), smoothing, threads)
         )
-        return torch.from_numpy(found.totals), torch.from_numpy(found.means), torch.from_numpy(found.by_bias)
+        return torch.from_numpy(found.log_sum_exp), torch.from_numpy(found.means), torch.from_numpy(found.by_bias)
     width = len(bias)
     logits = held[:, :width].add_(bias)
-    totals, means = logits.logsumexp(1), logits.mean(1)
+    log_sums, means = logits.logsumexp(1), logits.mean(1)
     if right is not None:
-        logits.sub_(totals[:, None]).exp_().sub_(smoothing / width)
+        logits.sub_(log_sums[:, None]).exp_().sub_(smoothing / width)
         logits[torch.arange(len(logits), device=logits.device), right] -= 1 - smoothing
-    return totals, means, logits.new_empty(0) if right is None else logits.sum(0)
+    return log_sums, means, logits.new_empty(0) if right is None else logits.sum(0)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.normalizers import NORMALIZERS, Sampled
+from regard.shape_types import Bool, Float
 
 
 class Drawn:
@@ -18,10 +19,10 @@ class Drawn:
     that: the paper does so for half of the images to quieten the estimate (end of sec. 4.1).
     """
 
-    def __init__(self, generator: torch.Generator, expected: Tensor) -> None:
+    def __init__(self, generator: torch.Generator, expected: Bool[Tensor, " b"]) -> None:
         self.draw, self.expected = Sampled(generator), expected[:, None, None]
 
-    def __call__(self, scores: Tensor) -> Tensor:
+    def __call__(self, scores: Float[Tensor, "b q k"]) -> Float[Tensor, "b q k"]:
         soft: Tensor = NORMALIZERS["softmax"](scores)
         drawn: Tensor = self.draw(scores.detach())
         return torch.where(self.expected, soft, drawn)
@@ -42,11 +43,18 @@ class Reinforce(nn.Module):
         self.weight, self.entropy, self.momentum = weight, entropy, momentum
         self.register_buffer("baseline", torch.tensor(start))
 
-    def forward(self, scores: Tensor, weights: Tensor, log_probs: Tensor, drawn: Tensor, written: Tensor) -> Tensor:
+    def forward(
+        self,
+        scores: Float[Tensor, "b q k"],
+        weights: Float[Tensor, "b q k"],
+        log_probs: Float[Tensor, "b q"],
+        drawn: Bool[Tensor, " b"],
+        written: Bool[Tensor, "b q"],
+    ) -> Float[Tensor, ""]:
         """What is to be added to the objective, summed over the words.
 
-        scores and weights (b, q, k) of the looks, log_probs (b, q) of the words; True in ``drawn`` (b,) where places
-        were drawn, in ``written`` (b, q) where there is a word.
+        scores and weights (b, q, k), log_probs (b, q) of the words; True in ``drawn`` (b,) where places were drawn,
+        in ``written`` (b, q) where there is a word.
         """
         log_shares = torch.log_softmax(scores, -1)
         chosen = (log_shares * weights.detach()).sum(-1)
@@ -64,6 +72,6 @@ class Reinforce(nn.Module):
             self.baseline.lerp_(log_probs[counts].mean().to(self.baseline), 1 - self.momentum)
 
 
-def _from_here_on(values: Tensor) -> Tensor:
+def _from_here_on(values: Float[Tensor, "b q"]) -> Float[Tensor, "b q"]:
     """(b, q): the sum of each and all that follow it."""
     return values.flip(1).cumsum(1).flip(1)

@@ -10,14 +10,15 @@ from torch import Tensor, nn
 from regard.errors import choose
 from regard.nn.cells import CELLS, Cell
 from regard.nn.dropout import Dropout
+from regard.shape_types import Bool, Float, Int
 
 
 class Encoded(NamedTuple):
     """A sentence as the encoder leaves it."""
 
-    annotations: Tensor
+    annotations: Float[Tensor, "b k v"]
     """(b, k, directions * d): what each word is, in its surroundings."""
-    summary: Tensor
+    summary: Float[Tensor, "b v"]
     """(b, directions * d): the last state of each direction, in which the whole sentence has been read."""
 
 
@@ -53,7 +54,7 @@ class Encoder(nn.Module):
             for layer in range(layers)
         )
 
-    def forward(self, embedded: Tensor, lengths: Tensor) -> Encoded:
+    def forward(self, embedded: Float[Tensor, "b k e"], lengths: Int[Tensor, " b"]) -> Encoded:
         """Embedded words (b, k, e) and the number of them in each sentence (b,)."""
         time = torch.arange(embedded.shape[1], device=embedded.device)
         active = None if bool((lengths == embedded.shape[1]).all()) else time[:, None] < lengths
@@ -74,7 +75,7 @@ class Direction(nn.Module):
         super().__init__()
         self.inputs, self.cell, self.reverse = nn.Linear(input_dim, cell.gates * cell.dim), cell, reverse
 
-    def forward(self, inputs: Tensor, active: Tensor | None) -> Tensor:
+    def forward(self, inputs: Float[Tensor, "t b e"], active: Bool[Tensor, "t b"] | None) -> Float[Tensor, "t b d"]:
         start = (inputs.new_zeros(inputs.shape[1], self.cell.dim),) * self.cell.parts
         states: Tensor = self.cell(self.inputs(inputs), start, active, reverse=self.reverse)
         return states

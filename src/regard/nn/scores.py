@@ -1,7 +1,7 @@
 """The scores with weights that train.
 
 Each is made of what depends on the query alone, what depends on the key alone (computed once for a sentence,
-however many queries look at it) and the comparison of the two, which is one of `regard.scores`.
+however many queries attend to it) and the comparison of the two, which is one of `regard.scores`.
 To add a kind: a class here or in a file of its own, and its line in SCORES; or, in a package of one's own, a line
 under the entry points "regard.scores".
 """
@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from regard.arrays import check_sizes
 from regard.errors import InputError, choose
-from regard.nn.deferred import DeferredLinear
+from regard.nn.loop_gradients import DeferredLinear
 from regard.scores import Cosine, Dot, Location, ScaledDot, ScoreFunction, SumOfTanh
+from regard.shape_types import Float
 
 MAX_POSITIONS = 512  # how many keys a location score knows, unless told otherwise
 
@@ -32,10 +33,10 @@ class TrainableScore(nn.Module):
         check_sizes(query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden_dim)
         self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim
 
-    def project_query(self, query: Tensor) -> Tensor:
+    def project_query(self, query: Float[Tensor, "*b q d_q"]) -> Float[Tensor, "*b q hidden"]:
         return query
 
-    def project_key(self, key: Tensor) -> Tensor:
+    def project_key(self, key: Float[Tensor, "*b k d_k"]) -> Float[Tensor, "*b k hidden"]:
         return key
 
     def query_series(self) -> Callable[[Tensor], Tensor]:
@@ -46,7 +47,7 @@ class TrainableScore(nn.Module):
         """The score of a projected query and a projected key."""
         raise NotImplementedError
 
-    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+    def forward(self, query: Float[Tensor, "*#b q d_q"], key: Float[Tensor, "*#b k d_k"]) -> Float[Tensor, "*#b q k"]:
         scores: Tensor = self.comparison()(self.project_query(query), self.project_key(key))
         return scores
 
@@ -74,7 +75,7 @@ class GeneralScore(TrainableScore):
         super().__init__(query_dim, key_dim, hidden_dim)
         self.W = nn.Linear(key_dim, query_dim, bias=False)
 
-    def project_key(self, key: Tensor) -> Tensor:
+    def project_key(self, key: Float[Tensor, "*b k d_k"]) -> Float[Tensor, "*b k hidden"]:
         projected: Tensor = self.W(key)
         return projected
 
@@ -91,11 +92,11 @@ class AdditiveScore(TrainableScore):
         self.W_k = nn.Linear(key_dim, self.hidden_dim, bias=False)
         self.v = nn.Parameter(torch.empty(self.hidden_dim).uniform_(-1, 1) * self.hidden_dim**-0.5)
 
-    def project_query(self, query: Tensor) -> Tensor:
+    def project_query(self, query: Float[Tensor, "*b q d_q"]) -> Float[Tensor, "*b q hidden"]:
         projected: Tensor = self.W_q(query)
         return projected
 
-    def project_key(self, key: Tensor) -> Tensor:
+    def project_key(self, key: Float[Tensor, "*b k d_k"]) -> Float[Tensor, "*b k hidden"]:
         projected: Tensor = self.W_k(key)
         return projected
 
@@ -115,10 +116,10 @@ class ConcatScore(TrainableScore):
         self.W = nn.Linear(query_dim + key_dim, self.hidden_dim, bias=False)
         self.v = nn.Parameter(torch.empty(self.hidden_dim).uniform_(-1, 1) * self.hidden_dim**-0.5)
 
-    def project_query(self, query: Tensor) -> Tensor:
+    def project_query(self, query: Float[Tensor, "*b q d_q"]) -> Float[Tensor, "*b q hidden"]:
         return nn.functional.linear(query, self.W.weight[:, : self.query_dim])
 
-    def project_key(self, key: Tensor) -> Tensor:
+    def project_key(self, key: Float[Tensor, "*b k d_k"]) -> Float[Tensor, "*b k hidden"]:
         return nn.functional.linear(key, self.W.weight[:, self.query_dim :])
 
     def query_series(self) -> Callable[[Tensor], Tensor]:

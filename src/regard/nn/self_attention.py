@@ -10,6 +10,7 @@ from regard.local import attend_local
 from regard.nn.checks import check_rows
 from regard.nn.scores import TrainableScore, trainable_score
 from regard.nn.windows import check_sliding, refuse_bias
+from regard.shape_types import Bool, Float
 
 
 class SelfAttention(nn.Module):
@@ -41,7 +42,13 @@ class SelfAttention(nn.Module):
         self.W_v = nn.Linear(dim, dim, bias=False)
         self.score = trainable_score(score, dim, dim)
 
-    def forward(self, inputs: Tensor, *, visible: Tensor | None = None, bias: Tensor | None = None) -> Attended:
+    def forward(
+        self,
+        inputs: Float[Tensor, "*b n d"],
+        *,
+        visible: Bool[Tensor, "*#b #n #n"] | None = None,
+        bias: Float[Tensor, "*#b #n #n"] | None = None,
+    ) -> Attended:
         check_rows(self, self.dim, inputs=inputs)
         query = self.score.project_query(self.W_q(inputs))
         key = self.score.project_key(self.W_k(inputs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,22 +18,33 @@ from regard.errors import ShapeError, choose
 from regard.nn.dropout import Dropout
 from regard.nn.multi_head import MultiHeadAttention
 from regard.positions import rotary, sinusoidal
+from regard.shape_types import Bool, Float, Int
 
 if TYPE_CHECKING:
     from regard.attention import Attended
+    from regard.normalizers import Normalizer
 
 KeysAndValues = tuple[Tensor, Tensor]
 """Projected and split into heads: (..., h, n, d) each."""
 
 
+class Source(NamedTuple):
+    """What one layer of the decoder attends over."""
+
+    memory: KeysAndValues
+    visible: Tensor | None
+    """(b, 1, 1, k)"""
+    normalize: Normalizer | None
+
+
 class Positions(nn.Module):
     """How the layers know the order: something added to the inputs, or a turn of queries and keys."""
 
-    def add(self, inputs: Tensor, first: int = 0) -> Tensor:  # noqa: ARG002 - kinds that add need the place
+    def add(self, inputs: Float[Tensor, "*b n dim"], first: int = 0) -> Float[Tensor, "*b n dim"]:  # noqa: ARG002 - kinds that add need the place
         """Inputs (..., n, dim), of which the first stands at place ``first``."""
         return inputs
 
-    def turn(self, heads: Tensor, first: int = 0) -> Tensor:  # noqa: ARG002 - kinds that turn need the place
+    def turn(self, heads: Float[Tensor, "*b h n d"], first: int = 0) -> Float[Tensor, "*b h n d"]:  # noqa: ARG002 - kinds that turn need the place
         """Queries or keys (..., h, n, d)."""
         return heads
 
@@ -46,7 +57,7 @@ class Sinusoidal(Positions):
         # No buffer: it grows with the sentences seen, and processes that train together see different ones.
         self.table = torch.empty(0, dim)
 
-    def add(self, inputs: Tensor, first: int = 0) -> Tensor:
+    def add(self, inputs: Float[Tensor, "*b n dim"], first: int = 0) -> Float[Tensor, "*b n dim"]:
         end = first + inputs.shape[-2]
         if end > len(self.table) or self.table.dtype != inputs.dtype or self.table.device != inputs.device:
             with torch.inference_mode(False):
@@ -62,7 +73,7 @@ class Learned(Positions):
         self.table = nn.Parameter(torch.empty(max_positions, dim))
         nn.init.normal_(self.table, std=dim**-0.5)
 
-    def add(self, inputs: Tensor, first: int = 0) -> Tensor:
+    def add(self, inputs: Float[Tensor, "*b n dim"], first: int = 0) -> Float[Tensor, "*b n dim"]:
         end = first + inputs.shape[-2]
         if end > len(self.table):
             raise ShapeError(
@@ -78,7 +89,7 @@ class Rotary(Positions):
     def __init__(self, dim: int, max_positions: int) -> None:  # noqa: ARG002 - nothing to hold
         super().__init__()
 
-    def turn(self, heads: Tensor, first: int = 0) -> Tensor:
+    def turn(self, heads: Float[Tensor, "*b h n d"], first: int = 0) -> Float[Tensor, "*b h n d"]:
         turned: Tensor = rotary(heads, range(first, first + heads.shape[-2]))
         return turned
 
@@ -119,8 +130,9 @@ class EncoderLayer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(shape.dim) for _ in range(2))
         self.dropout = Dropout(shape.dropout)
 
-    def forward(self, hidden: Tensor, positions: Positions, visible: Tensor | None) -> Tensor:
-        """Hidden (b, k, dim), visible (b, 1, 1, k)."""
+    def forward(
+        self, hidden: Float[Tensor, "b k dim"], positions: Positions, visible: Bool[Tensor, "b 1 1 k"] | None
+    ) -> Float[Tensor, "b k dim"]:
         normal = self.norms[0](hidden)
         query, (key, value) = _query(self.attention, normal, positions), _keys(self.attention, normal, positions)
         hidden = hidden + self.dropout(self.attention.attend_heads(query, key, value, visible).context)
@@ -138,38 +150,39 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(shape.dropout)
 
     def forward(
-        self, hidden: Tensor, positions: Positions, memory: KeysAndValues, visible: Tensor | None
-    ) -> tuple[Tensor, Attended]:
-        """All words at once: hidden (b, q, dim). Also where it looked in the source."""
+        self, hidden: Float[Tensor, "b q dim"], positions: Positions, source: Source
+    ) -> tuple[Float[Tensor, "b q dim"], Attended]:
+        """All words at once: hidden (b, q, dim). Also its attention over the source."""
         normal = self.norms[0](hidden)
         query, (key, value) = _query(self.attention, normal, positions), _keys(self.attention, normal, positions)
         earlier = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=hidden.device).tril()
         hidden = hidden + self.dropout(self.attention.attend_heads(query, key, value, earlier).context)
-        return self._look_and_feed(hidden, memory, visible)
+        return self._cross_and_feed(hidden, source)
 
     def step(
         self,
-        hidden: Tensor,
+        hidden: Float[Tensor, "b w dim"],
         positions: Positions,
-        memory: KeysAndValues,
-        visible: Tensor | None,
+        source: Source,
         past: KeysAndValues | None,
         time: int,
-    ) -> tuple[Tensor, Attended, KeysAndValues]:
-        """The next word of each hypothesis: hidden (b, w, dim), past (b, w, h, t, d)."""
+    ) -> tuple[Float[Tensor, "b w dim"], Attended, KeysAndValues]:
+        """The next word of each hypothesis; past (b, w, h, t, d)."""
         normal = self.norms[0](hidden)[:, :, None]
         query, now = _query(self.attention, normal, positions, time), _keys(self.attention, normal, positions, time)
         if past is not None:
             now = (torch.cat([past[0], now[0]], -2), torch.cat([past[1], now[1]], -2))
         found: Tensor = self.attention.attend_heads(query, *now).context
-        hidden, looked = self._look_and_feed(hidden + found[:, :, 0], memory, visible)
-        return hidden, looked, now
+        hidden, attended = self._cross_and_feed(hidden + found[:, :, 0], source)
+        return hidden, attended, now
 
-    def _look_and_feed(self, hidden: Tensor, memory: KeysAndValues, visible: Tensor | None) -> tuple[Tensor, Attended]:
+    def _cross_and_feed(
+        self, hidden: Float[Tensor, "b q dim"], source: Source
+    ) -> tuple[Float[Tensor, "b q dim"], Attended]:
         query = self.cross.split(self.cross.W_q(self.norms[1](hidden)))
-        looked = self.cross.attend_heads(query, *memory, visible)
-        hidden = hidden + self.dropout(looked.context)
-        return hidden + self.dropout(self.feed_forward(self.norms[2](hidden))), looked
+        attended = self.cross.attend_heads(query, *source.memory, source.visible, normalize=source.normalize)
+        hidden = hidden + self.dropout(attended.context)
+        return hidden + self.dropout(self.feed_forward(self.norms[2](hidden))), attended
 
 
 class TransformerEncoder(nn.Module):
@@ -187,7 +200,9 @@ class TransformerEncoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim)
 
-    def forward(self, embedded: Tensor, visible: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embedded: Float[Tensor, "b k dim"], visible: Bool[Tensor, "b k"] | None = None
+    ) -> Float[Tensor, "b k dim"]:
         """Visible (b, k), True on words."""
         seen = None if visible is None else visible[:, None, None]
         hidden = self.dropout(self.positions.add(embedded * math.sqrt(embedded.shape[-1])))
@@ -208,8 +223,23 @@ class TransformerState:
     past: tuple[KeysAndValues, ...]
     """of the words so far, layer by layer: (b, w, h, t, d); empty before the first"""
     time: int
+    normalize: Normalizer | None = None
+    """how the attention over the source turns scores into weights, where it is not by softmax"""
 
-    def reorder(self, hypotheses: Tensor) -> TransformerState:
+    def source(self, layer: int) -> Source:
+        """What that layer attends over."""
+        return Source(self.memory[layer], self.visible, self.normalize)
+
+    def hide(self, hidden: Tensor) -> TransformerState:
+        """The state whose attention over the source may not see what is ``hidden``, (b, k)."""
+        visible = ~hidden[:, None, None]
+        return replace(self, visible=visible if self.visible is None else visible & self.visible)
+
+    def normalized_by(self, normalize: Normalizer | None) -> TransformerState:
+        """The state whose attention over the source turns scores into weights by ``normalize``; None = by softmax."""
+        return replace(self, normalize=normalize)
+
+    def reorder(self, hypotheses: Int[Tensor, "b w"]) -> TransformerState:
         """The state with hypothesis ``hypotheses[i, j]`` of sentence i in place j; (b, w') of int64."""
         if not self.past:
             return self
@@ -222,7 +252,7 @@ class TransformerState:
 
         return replace(self, past=tuple((pick(keys), pick(values)) for keys, values in self.past))
 
-    def keep(self, sentences: Tensor) -> TransformerState:
+    def keep(self, sentences: Int[Tensor, " n"]) -> TransformerState:
         """The state of these sentences only; (b',) of int64."""
         sentences = sentences.to(self.memory[0][0].device)
 
@@ -245,8 +275,10 @@ class TransformerDecoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim)
 
-    def start(self, annotations: Tensor, visible: Tensor | None = None) -> TransformerState:
-        """Annotations (b, k, dim), visible (b, k): before the first word, the source's keys and values made."""
+    def start(
+        self, annotations: Float[Tensor, "b k dim"], visible: Bool[Tensor, "b k"] | None = None
+    ) -> TransformerState:
+        """Before the first word, the source's keys and values made."""
         memory = tuple(
             (layer.cross.split(layer.cross.W_k(annotations)), layer.cross.split(layer.cross.W_v(annotations)))
             for layer in self._layers()
@@ -254,28 +286,26 @@ class TransformerDecoder(nn.Module):
         return TransformerState(memory, None if visible is None else visible[:, None, None], (), time=0)
 
     def step(self, embedded: Tensor, state: TransformerState) -> tuple[Tensor, list[Attended], TransformerState]:
-        """The last words of all hypotheses (b, w, dim): features (b, w, dim), each layer's look, the next state."""
+        """The last words of all hypotheses (b, w, dim): features (b, w, dim), each layer's attention, next state."""
         hidden = self._enter(embedded[:, :, None], state.time)[:, :, 0]
-        looks, past = [], []
+        cross, past = [], []
         for number, layer in enumerate(self._layers()):
             before = state.past[number] if state.past else None
-            hidden, looked, now = layer.step(
-                hidden, self.positions, state.memory[number], state.visible, before, state.time
-            )
-            looks.append(looked)
+            hidden, attended, now = layer.step(hidden, self.positions, state.source(number), before, state.time)
+            cross.append(attended)
             past.append(now)
-        return self.norm(hidden), looks, replace(state, past=tuple(past), time=state.time + 1)
+        return self.norm(hidden), cross, replace(state, past=tuple(past), time=state.time + 1)
 
     def forward(self, embedded: Tensor, state: TransformerState) -> tuple[Tensor, list[Attended]]:
-        """All words at once, given (b, q, dim): features (b, q, dim), and each layer's looks at the source."""
+        """All words at once, given (b, q, dim): features (b, q, dim), and each layer's attention over the source."""
         hidden = self._enter(embedded, 0)
-        looks = []
-        for layer, memory in zip(self._layers(), state.memory, strict=True):
-            hidden, looked = layer(hidden, self.positions, memory, state.visible)
-            looks.append(looked)
-        return self.norm(hidden), looks
+        cross = []
+        for number, layer in enumerate(self._layers()):
+            hidden, attended = layer(hidden, self.positions, state.source(number))
+            cross.append(attended)
+        return self.norm(hidden), cross
 
-    def _enter(self, embedded: Tensor, time: int) -> Tensor:
+    def _enter(self, embedded: Float[Tensor, "*b n dim"], time: int) -> Float[Tensor, "*b n dim"]:
         entered: Tensor = self.dropout(self.positions.add(embedded * math.sqrt(embedded.shape[-1]), time))
         return entered
 
@@ -283,7 +313,9 @@ class TransformerDecoder(nn.Module):
         return list(self.layers)  # type: ignore[arg-type]
 
 
-def _query(attention: MultiHeadAttention, hidden: Tensor, positions: Positions, first: int = 0) -> Tensor:
+def _query(
+    attention: MultiHeadAttention, hidden: Float[Tensor, "*b n dim"], positions: Positions, first: int = 0
+) -> Float[Tensor, "*b h n d"]:
     return positions.turn(attention.split(attention.W_q(hidden)), first)
 
 

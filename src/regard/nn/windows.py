@@ -9,6 +9,7 @@ from regard.arrays import check_sizes
 from regard.errors import InputError, ShapeError
 from regard.local import predict_centers
 from regard.masks import check_width
+from regard.shape_types import Float, Int
 
 
 def check_sliding(window: int | None, causal: bool) -> int | None:
@@ -33,17 +34,21 @@ class Window(nn.Module):
         super().__init__()
         self.width = check_width(width)
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+    def centers(
+        self, query: Float[Tensor, "*b q d"], lengths: Int[Tensor, "*#b"], position: int | Int[Tensor, " q"]
+    ) -> Float[Tensor, "*b q"]:
         """query (b, q, d), lengths (b,) of the keys, the first query's place or all places (q,) -> (b, q)."""
         raise NotImplementedError
 
 
 class MonotonicWindow(Window):
-    """local-m: target word t looks around source word t (around the last one when there are fewer)."""
+    """local-m: target word t attends around source word t (around the last one when there are fewer)."""
 
     gaussian = False
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:
+    def centers(
+        self, query: Float[Tensor, "*b q d"], lengths: Int[Tensor, "*#b"], position: int | Int[Tensor, " q"]
+    ) -> Float[Tensor, "*b q"]:
         if isinstance(position, int):
             position = torch.arange(position, position + query.shape[-2], device=query.device)
         return torch.minimum(position, (lengths[..., None] - 1).clamp(min=0)).to(query.dtype)
@@ -61,6 +66,11 @@ class PredictedWindow(Window):
         self.W_p = nn.Linear(query_dim, hidden_dim, bias=False)
         self.v_p = nn.Parameter(torch.empty(hidden_dim).uniform_(-1, 1) * query_dim**-0.5)
 
-    def centers(self, query: Tensor, lengths: Tensor, position: int | Tensor) -> Tensor:  # noqa: ARG002 - the query decides
+    def centers(
+        self,
+        query: Float[Tensor, "*b q d"],
+        lengths: Int[Tensor, "*#b"],
+        position: int | Int[Tensor, " q"],  # noqa: ARG002 - the query decides
+    ) -> Float[Tensor, "*b q"]:
         places: Tensor = predict_centers(query, self.W_p.weight, self.v_p, lengths)
         return places

@@ -1,7 +1,7 @@
 """One scale for every picture: 0 is nearly white, larger is deeper; blue above 0, orange below.
 
-Figures, notebooks and terminals take it from here; the page has the same colours in ``page/colours.js``, which a test
-compares with these.
+Figures, notebooks and terminals take it from here; the page has the same colours in ``viewer/colours.js``, which a test
+compares with these, and beside them a scale for dark pages.
 
 Each side is a curve through OKLab, walked at an even pace, so equal steps of the number are equal steps to the eye; its
 lightness falls all the way, so it reads the same with any colour vision, and in grey print.

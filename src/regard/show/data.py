@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from regard.errors import DtypeError, InputError
-from regard.normalizers import NORMALIZERS
-from regard.show.cells import as_table, one_by_one
+from regard.show.formatting import as_table
+from regard.show.provenance import Provenance, Table, interleaved, tables_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from regard.translation.watched import Watched
 
 MOST_NUMBERS = 5000  # of a table
-MOST_LINKS = 20_000  # between the numbers of tables
 LONGEST_SIDE = 640  # pixels of a photograph that is shown; beyond it a file only grows
 CONTEXT = 64  # numbers of a decoder's context that are shown
 
@@ -45,20 +44,22 @@ class Captioned(Protocol):
     def score(self) -> float: ...
 
 
-def parts_of(result: Any) -> list[Data]:
-    """What is shown of a result, one part under the other."""
+def parts_of(result: Any, *, needed: bool = False) -> list[Data]:
+    """What is shown of a result, one part under the other; with what each word ``needed``, where it can say that."""
     from regard.attention import Attended
-    from regard.translation.results import drawn
+    from regard.translation.results import weights_to_draw
 
     if isinstance(result, Attended):
         return attended_data(result)
-    if hasattr(result, "looks"):
-        drawn(result.translation)
-        return [watched_data(result)]
+    if hasattr(result, "part"):
+        return [result.part()]
+    if hasattr(result, "translation"):
+        weights_to_draw(result.translation)
+        return [watched_data(result, needed=needed)]
     if hasattr(result, "target_words"):
-        return [map_data(result)]
+        return [map_data(result) | _needed(result, needed)]
     if hasattr(result, "photo"):
-        return [photo_data(result)]
+        return [photo_data(result, needed=needed)]
     raise DtypeError(
         f"a {type(result).__name__} cannot be shown; give an Attended, a Translation, an Alignment or a Caption, "
         "or what Translator.watch() gave"
@@ -67,47 +68,47 @@ def parts_of(result: Any) -> list[Data]:
 
 def map_data(result: Translation | Alignment) -> Data:
     """Where each word of a translation looked."""
-    from regard.translation.results import drawn
+    from regard.translation.results import weights_to_draw
 
     text, source = getattr(result, "text", None), getattr(result, "source", None)
     return {
         "kind": "map",
         "rows": result.target_words,
         "columns": result.source_words,
-        "weights": numbers(drawn(result)),
+        "weights": numbers(weights_to_draw(result)),
         "text": " ".join(result.target_words) if text is None else text,
         "source": " ".join(result.source_words) if source is None else source,
     }
 
 
-def watched_data(watched: Watched) -> Data:
+def watched_data(watched: Watched, *, needed: bool = False) -> Data:
     """A translation and its making; weights null, scores and weights of the steps empty, where there are none."""
-    found, looks = watched.translation, watched.looks
-    has_scores = bool(looks) and looks[0].scores is not None
+    found, steps = watched.translation, watched.steps
+    has_scores = bool(steps) and steps[0].scores is not None
     return {
         "kind": "map",
         "rows": found.target_words,
         "columns": found.source_words,
         "weights": None if found.weights is None else numbers(found.weights),
-        "scores": [numbers(look.scores) for look in looks] if has_scores else None,
+        "scores": [numbers(step.scores) for step in steps] if has_scores else None,
         "text": found.text,
         "source": found.source,
         "score": numbers(found.score),
         "heads": [{"name": name, "weights": numbers(table)} for name, table in watched.heads.items()] or None,
         "steps": [
             {
-                "word": look.word,
-                "scores": [] if look.scores is None else numbers(look.scores),
-                "weights": [] if look.weights is None else numbers(look.weights),
-                "context": numbers(look.context[:CONTEXT]),
-                "context_size": len(look.context),
+                "word": step.word,
+                "scores": [] if step.scores is None else numbers(step.scores),
+                "weights": [] if step.weights is None else numbers(step.weights),
+                "context": numbers(step.context[:CONTEXT]),
+                "context_size": len(step.context),
             }
-            for look in looks
+            for step in steps
         ],
-    }
+    } | _needed(found, needed)
 
 
-def photo_data(caption: Captioned) -> Data:
+def photo_data(caption: Captioned, *, needed: bool = False) -> Data:
     """Where each word of a caption looked."""
     if not caption.words:
         raise InputError("there are no words to draw")
@@ -119,7 +120,12 @@ def photo_data(caption: Captioned) -> Data:
         "hard": caption.hard,
         "text": caption.text,
         "score": numbers(caption.score),
-    }
+    } | _needed(caption, needed)
+
+
+def _needed(result: Any, wanted: bool) -> Data:
+    """What each word needed, in nats, where it is ``wanted``."""
+    return {"needed": numbers(result.needed())} if wanted else {}
 
 
 def data_url(picture: Image, longest_side: int = LONGEST_SIDE) -> str:
@@ -136,19 +142,9 @@ def attended_data(attended: Attended) -> list[Data]:
 
     Tables too large to be read number by number are left to the map.
     """
-    shown = one_by_one(step for step in attended.steps() if np.prod(step.value.shape) <= MOST_NUMBERS)
-    tables = [
-        {
-            "id": step.name,
-            "name": step.name,
-            "formula": step.formula,
-            "values": numbers(as_table(step.value, step.name), spelled=True),
-        }
-        for step in shown
-    ]
-    for table, before in zip(tables, [None, *tables], strict=False):
-        if origins := _origins(table, before, {known["id"]: known for known in tables}):
-            table["from"] = origins
+    shown = tables_of(step for step in attended.steps() if np.prod(step.value.shape) <= MOST_NUMBERS)
+    provenance = Provenance(shown)
+    tables = [_table(table, provenance) for table in shown]
     parts: list[Data] = [{"kind": "steps", "tables": tables}] if tables else []
     weights = as_table(attended.weights, "weights")
     if len(weights) > 1 or not tables:
@@ -160,32 +156,22 @@ def attended_data(attended: Attended) -> list[Data]:
     return parts
 
 
-def _origins(table: Data, before: Data | None, by_id: dict[str, Data]) -> list[list[list[list[Any]]]] | None:
-    """For each number the [table, row, column] of those it was computed from, where the step is one of attend's own."""
-    values = table["values"]
-    reach = max(len(known["values"][0]) for known in by_id.values())
-    if before is None or len(values) * len(values[0]) * reach > MOST_LINKS:
-        return None
-    links = [[_origin(table, i, j, before, by_id) for j in range(len(row))] for i, row in enumerate(values)]
-    return links if links[0][0] else None
-
-
-def _origin(table: Data, i: int, j: int, before: Data, by_id: dict[str, Data]) -> list[list[Any]]:
-    name, rule = table["id"], table["formula"].partition("(")[0]
-    if name == "scores" and before["id"] == "values" and "query" in by_id and "keys" in by_id:
-        width = len(by_id["query"]["values"][0])
-        return [[part, row, n] for n in range(width) for part, row in (("query", i), ("keys", j))]
-    if name in ("scaled", "biased", "masked"):
-        return [[before["id"], i, j]]
-    if name == "weights" and rule in NORMALIZERS:
-        return [[before["id"], i, n] for n in range(len(table["values"][0]))]
-    if name.startswith("weighted values"):
-        query = int(name.rpartition(" ")[2]) - 1 if name[-1].isdigit() else 0
-        return [["weights", query, i], ["values", i, j]]
-    if name == "context":
-        part = by_id.get("weighted values") or by_id.get(f"weighted values of query {i + 1}")
-        return [[part["id"], n, j] for n in range(len(part["values"]))] if part else []
-    return []
+def _table(table: Table, provenance: Provenance) -> Data:
+    step = table.step
+    written: Data = {
+        "id": table.id,
+        "name": table.id,
+        "formula": step.formula,
+        "axes": list(table.axes),
+        "made_from": list(step.made_from),
+        "values": numbers(table.numbers, spelled=True),
+    }
+    origins = provenance.origins(table)
+    if origins is not None:
+        written["from"] = [[[list(cell) for cell in interleaved(behind)] for behind in row] for row in origins]
+        if sums := provenance.sums(table, origins):
+            written["why"] = sums
+    return written
 
 
 def numbers(array: Any, *, spelled: bool = False) -> Any:

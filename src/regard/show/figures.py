@@ -8,10 +8,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.show.canvas import ENDINGS, FAINT, Sheet, checked_path, drawing, save
 from regard.show.labels import literal
-from regard.show.maps import plot_map
-from regard.show.sheet import ENDINGS, FAINT, Sheet, checked_path, drawing, save
-from regard.show.strips import plot_steps
+from regard.show.map_figures import plot_map
+from regard.show.step_figures import plot_steps
 
 __all__ = ["ENDINGS", "Curve", "checked_path", "plot_curves", "plot_map", "plot_steps", "save"]
 

@@ -29,19 +29,19 @@ class _Face(NamedTuple):
 
 def families_for(texts: Iterable[str]) -> list[str]:
     """Font families that together draw the texts, best first; warns once of what none of them can."""
-    wanted = {char for text in texts for char in text if _is_drawn(char)}
+    wanted = {char for text in texts for char in text if _needs_glyph(char)}
     missing = {char for char in wanted if not _base().get_char_index(ord(char))}
     families = [BASE]
     faces = _faces() if missing else []
     while missing:
-        found = [(sum(_draws(face, char) for char in missing), face) for face in faces]
-        best, face = max(found, key=lambda pair: (pair[0], _fondness(pair[1], wanted)), default=(0, None))
+        found = [(sum(_has_glyph(face, char) for char in missing), face) for face in faces]
+        best, face = max(found, key=lambda pair: (pair[0], _preference(pair[1], wanted)), default=(0, None))
         if not best or face is None:
             break
         families.append(face.name)
-        missing = {char for char in missing if not _draws(face, char)}
+        missing = {char for char in missing if not _has_glyph(face, char)}
     if missing:
-        warnings.warn(_complaint(sorted(missing)), MissingFontWarning, stacklevel=2)
+        warnings.warn(_missing_text(sorted(missing)), MissingFontWarning, stacklevel=2)
     return families
 
 
@@ -59,7 +59,7 @@ def script_of(char: str) -> str:
     return "CJK" if first.split("-")[0] in _CJK else first.capitalize()
 
 
-def _complaint(missing: list[str]) -> str:
+def _missing_text(missing: list[str]) -> str:
     scripts: dict[str, list[str]] = {}
     for char in missing:
         scripts.setdefault(script_of(char), []).append(char)
@@ -74,13 +74,13 @@ def _complaint(missing: list[str]) -> str:
     )
 
 
-def _is_drawn(char: str) -> bool:
+def _needs_glyph(char: str) -> bool:
     """Joiners, selectors and spaces need no glyph of their own."""
     hidden = unicodedata.category(char) in ("Cf", "Zs", "Cc", "Cs")
     return not hidden and not 0xFE00 <= ord(char) <= 0xFE0F and not 0xE0100 <= ord(char) <= 0xE01EF
 
 
-def _fondness(face: _Face, wanted: set[str]) -> tuple[bool, ...]:
+def _preference(face: _Face, wanted: set[str]) -> tuple[bool, ...]:
     """Between fonts that draw as much: the one for the language at hand, sans before serif, proportional."""
     kinds = {unicodedata.name(char, "").split(" ")[0] for char in wanted}
     region = "JP" if kinds & {"HIRAGANA", "KATAKANA"} else "KR" if "HANGUL" in kinds else "SC"
@@ -132,6 +132,6 @@ def _open(face: _Face) -> Any:
     return font if font.scalable else None
 
 
-def _draws(face: _Face, char: str) -> bool:
+def _has_glyph(face: _Face, char: str) -> bool:
     font = _open(face)
     return font is not None and bool(font.get_char_index(ord(char)))

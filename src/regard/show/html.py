@@ -1,4 +1,4 @@
-"""One HTML file that holds everything: the data, and the page's own modules to look at it with. It needs no network."""
+"""One HTML file that needs no network: it holds the data, and the modules of ``viewer/`` that draw it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import InputError
 from regard.files import write_bytes
+from regard.show.canvas import checked_path
 from regard.show.data import Data, parts_of
-from regard.show.sheet import checked_path
 
 ENDING = ".html"
+VIEWER = Path(__file__).parent / "viewer"
 _CHARACTERS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class Bundle(NamedTuple):
-    """The page's modules as one script that has ``mount(element, data, options)``, and their style."""
+    """The viewer's modules as one script that has ``mount(element, data, options)``, and their style."""
 
     script: str
     style: str
@@ -31,16 +31,15 @@ class Bundle(NamedTuple):
 
 @cache
 def bundle() -> Bundle:
-    """What the page, the single file and the notebook share, as ``page/manifest.json`` lists it.
+    """What the explorer, the single file and the notebook share, as ``viewer/manifest.json`` lists it.
 
     Its modules import each other in lines of their own and share no top-level name: joined in order, without these
     lines, they are one module.
     """
-    page = files("regard.explorer") / "page"
-    manifest = json.loads((page / "manifest.json").read_text("utf-8"))
-    sources = [(page / name).read_text("utf-8") for name in manifest["modules"]]
+    manifest = json.loads((VIEWER / "manifest.json").read_text("utf-8"))
+    sources = [(VIEWER / name).read_text("utf-8") for name in manifest["modules"]]
     lines = [line for source in sources for line in source.splitlines() if not line.startswith("import ")]
-    return Bundle("\n".join(lines) + "\n", (page / manifest["style"]).read_text("utf-8"))
+    return Bundle("\n".join(lines) + "\n", (VIEWER / manifest["style"]).read_text("utf-8"))
 
 
 def document(parts: Sequence[Data], *, title: str = "") -> str:
@@ -94,10 +93,10 @@ def embedded(data: Any) -> str:
     return text
 
 
-def write_html(result: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a result, whole or not at all."""
+def write_html(result: Any, path: str | os.PathLike[str], *, needed: bool = False) -> Path:
+    """Write the page of a result, whole or not at all; with what each word ``needed``, where it can say that."""
     target = checked_path(path, (ENDING,))
-    page = document(parts_of(result)).encode()
+    page = document(parts_of(result, needed=needed)).encode()
     try:
         write_bytes(target, page)
     except OSError as error:

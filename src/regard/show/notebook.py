@@ -1,4 +1,4 @@
-"""Results in notebooks: as plain tables wherever HTML is shown, and as a widget with the page's own modules."""
+"""Results in notebooks: as plain tables wherever HTML is shown, and as a widget with the modules of ``viewer/``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import RegardError
-from regard.show.cells import short
 from regard.show.colours import colours_of, hexadecimal, ink_on, signed_shades
 from regard.show.data import Data, data_url, parts_of
+from regard.show.formatting import short
 from regard.show.html import bundle
-from regard.show.maps import scale_top
+from regard.show.map_figures import scale_top
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -105,7 +105,7 @@ def _lit(photo: Image, grid: Sequence[Sequence[float]]) -> Image:
     """The photograph, darkened where the model did not look, as in the figures."""
     from PIL import Image
 
-    from regard.show.photos import lit, smooth_light
+    from regard.show.photo_figures import lit, smooth_light
 
     small = photo.convert("RGB")
     small.thumbnail((THUMBNAIL, THUMBNAIL))

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.scores import Step
-from regard.show.blocks import TerminalMap, ink_and_colour
-from regard.show.cells import as_table, one_by_one, short
 from regard.show.colours import signed_shades
+from regard.show.formatting import as_table, one_by_one, short
+from regard.show.terminal_map import TerminalMap, ink_and_colour
 
 __all__ = ["TerminalMap", "print_steps"]
 

@@ -18,7 +18,7 @@ def train(
 ) -> RunResult:
     """Train what a run file (or its settings) describes; ``overrides`` are ``"a.b=c"``, as for ``--set``.
 
-    ``resume=True`` goes on with a run that was stopped. Ctrl-C writes a checkpoint and raises KeyboardInterrupt.
+    ``resume=True`` resumes a run that was stopped. Ctrl-C writes a checkpoint and raises KeyboardInterrupt.
     The caller's random state and number of threads are left as they were.
     """
     from regard.training.config import load_config

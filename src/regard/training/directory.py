@@ -1,4 +1,4 @@
-"""The directory of a run: what is in it, when it may be begun, and when it may be gone on with.
+"""The directory of a run: what is in it, when a run can be begun in it, and when it can be resumed.
 
 runs/x/
     config.toml         every setting
@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ import torch
 import regard
 from regard.errors import CheckpointError
 from regard.files import remove_leftovers, write_text
+from regard.settings import differences
 from regard.training.config import RunConfig, load_config
-from regard.training.settings import differences
 from regard.training.task import Task
 from regard.training.toml import render
 
@@ -38,6 +39,8 @@ except ImportError:  # not a POSIX system: nothing keeps two trainings apart the
 # What a run that was cut off before it began may leave behind.
 _LOCK = ".lock"
 _HARMLESS = (_LOCK, "cache", "config.toml", "vocabulary")
+# What only the training that holds the lock writes.
+_OURS = ("config.toml", "run.json", "vocabulary", "best.safetensors", "last.safetensors")
 
 
 class RunDirectory:
@@ -53,7 +56,7 @@ class RunDirectory:
         """Refuse a directory that holds a run, or anything else that is not ours."""
         if self.begun:
             raise CheckpointError(
-                f"{self.path} already holds a run. Go on with it by --resume, choose another directory with "
+                f"{self.path} already holds a run. Resume it with --resume, choose another directory with "
                 f"--set run=..., or remove {self.path}."
             )
         if self.path.exists() and not self.path.is_dir():
@@ -86,7 +89,7 @@ class RunDirectory:
 
     def begin(self, config: RunConfig, task: Task, facts: dict[str, Any]) -> None:
         """Write what the run is made of; run.json comes last, and says that all of it is there."""
-        remove_leftovers(self.path)
+        self.clean()
         task.save(self.path)
         write_text(self.config_path, render(config))
         write_text(self.facts_path, json.dumps(facts, indent=1) + "\n")
@@ -116,7 +119,7 @@ class RunDirectory:
         _refuse(refused)
         return [
             f"{name} was {before['environment'].get(name)}, is {value} now: "
-            "the run goes on, but not bit for bit as it would have."
+            "the run is resumed, but not bit for bit as it would have been."
             for name, value in facts["environment"].items()
             if before["environment"].get(name) != value
         ]
@@ -133,6 +136,12 @@ class RunDirectory:
                         f"{self.path} is being trained by another process. Wait for it, or stop it."
                     ) from None
             yield
+
+    def clean(self) -> None:
+        """Remove what processes that were killed left half-written here; by whoever holds the lock."""
+        remove_leftovers(self.path, owned=_OURS)
+        remove_leftovers(self.path / "checkpoints", owned="0123456789")
+        remove_leftovers(self.path / "cache")  # which other runs may write to
 
     def update(self, config: RunConfig, facts: dict[str, Any]) -> None:
         """Store the settings that may change."""
@@ -173,7 +182,15 @@ def facts_of(task: Task, *, processes: int, threads: int, device: torch.device) 
 class Log:
     """The run's log.jsonl, cut back to where the checkpoint stands, so that no update is in it twice."""
 
-    def __init__(self, path: Path, size: int) -> None:
+    def __init__(
+        self, path: Path, size: int, checksums: bytes | None = None, report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """``checksums`` are those that the checkpoint kept of the lines; one that is not as written is reported."""
+        lines = _lines(path, size) if size else []
+        if checksums is not None:
+            _compare(path, lines, checksums, report)
+        self._checksums = [zlib.crc32(line) for line in lines]
+        size = sum(map(len, lines))
         self._file = path.open("ab")
         if self._file.tell() > size:
             self._file.truncate(size)
@@ -182,10 +199,17 @@ class Log:
 
     def write(self, kind: str, values: dict[str, Any]) -> None:
         """Add a line; readers see it within a second, and the next checkpoint brings it to the disk."""
-        self._file.write(json.dumps({"kind": kind, **values}, ensure_ascii=False).encode() + b"\n")
+        line = json.dumps({"kind": kind, **values}, ensure_ascii=False).encode() + b"\n"
+        self._file.write(line)
+        self._checksums.append(zlib.crc32(line))
         if time.monotonic() - self._flushed > 1:
             self._file.flush()
             self._flushed = time.monotonic()
+
+    def checksums(self) -> bytes:
+        """The CRC-32 of every line, and last of them all."""
+        each = np.array(self._checksums, "<u4").tobytes()
+        return each + np.array(zlib.crc32(each), "<u4").tobytes()
 
     def sync(self) -> int:
         """Bring all lines to the disk; returns the log's size."""
@@ -199,9 +223,35 @@ class Log:
             self._file.close()
 
 
+def _lines(path: Path, size: int) -> list[bytes]:
+    """The complete lines among the first ``size`` bytes of a log, each with its end."""
+    try:
+        with path.open("rb") as file:
+            lines = file.read(size).splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
+
+
+def _compare(path: Path, lines: list[bytes], checksums: bytes, report: Callable[[str], None]) -> None:
+    """Report the first line that is not as it was written, or that lines are lost; the training needs none of them."""
+    expected = np.frombuffer(checksums[: len(checksums) // 4 * 4], "<u4").tolist()
+    if not expected or zlib.crc32(checksums[:-4]) != expected.pop():
+        report(f"the checksums of {path} in the checkpoint are damaged: whether the log is as it was is not known.")
+        return
+    wrong = [n for n, (line, crc) in enumerate(zip(lines, expected, strict=False), 1) if zlib.crc32(line) != crc]
+    if wrong:
+        others = f", nor are {len(wrong) - 1} after it" if len(wrong) > 1 else ""
+        report(f"{path}:{wrong[0]} is damaged: this line is not what was written{others}. The training goes on.")
+    elif len(lines) < len(expected):
+        report(
+            f"{path} ends after line {len(lines)} of {len(expected)}: those after it are lost. The training goes on."
+        )
+
+
 def _refuse(reasons: list[str]) -> None:
     if reasons:
-        advice = "Undo the change to go on with this run, or begin another one with --set run=... (without --resume)."
+        advice = "Undo the change to resume this run, or begin another one with --set run=... (without --resume)."
         raise CheckpointError("\n".join([*reasons, advice]))
 
 

@@ -1,4 +1,4 @@
-"""Several processes as one training: started by torchrun, joined by gloo (CPU) or nccl (CUDA)."""
+"""Data-parallel training: processes started by torchrun, connected by gloo (CPU) or nccl (CUDA)."""
 
 from __future__ import annotations
 

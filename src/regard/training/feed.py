@@ -1,4 +1,4 @@
-"""Batches made ahead by a thread of their own, so that training does not wait for them, and the wait measured."""
+"""Prefetching: batches are made by a thread ahead of training, and the time it waits for them is measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AHEAD = 8
 
 
 class Group(NamedTuple):
-    """The batches of one update; ``counts`` says of each whether its words count (see ``Share``)."""
+    """The batches of one update; ``counts`` says of each whether its tokens count (see ``Share``)."""
 
     batches: list[Any]
     counts: list[bool]
@@ -82,7 +82,7 @@ class Feed:
                 if not self._put(Group(batches, [share.counts for share in shares], last.position, epochs)):
                     return
             self._put(None)
-        except BaseException as error:  # told to the one who waits
+        except BaseException as error:  # raised where the queue is read
             self._put(error)
 
     def _put(self, item: Group | BaseException | None) -> bool:

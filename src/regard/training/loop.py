@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import CheckpointError, ConfigError, TrainingError
-from regard.nn.loss import Loss
-from regard.pretrained import find, vocabulary_files, weights_file
+from regard.nn.output import Loss
 from regard.training.checkpoint import MODEL, Best, Checkpoints, State, random_states, restore_random_states
 from regard.training.config import TrainingConfig
 from regard.training.directory import Log
@@ -24,6 +23,7 @@ from regard.training.distributed import Processes
 from regard.training.feed import Feed, Group
 from regard.training.order import Order
 from regard.training.progress import Silent
+from regard.training.runs import find, vocabulary_files, weights_file
 from regard.training.schedule import learning_rate
 from regard.training.signals import Signals
 from regard.training.task import Task, Validation
@@ -77,7 +77,7 @@ class Trainer:
         torch.manual_seed((config.seed * 1_000_003 + processes.rank + 1) % 2**63)
 
     def _begin_with(self, run: Path) -> None:
-        """Take the weights of another run, whose words must be the same: each has its place in the embeddings."""
+        """Initialise from the weights of another run, whose vocabulary must be the same: embeddings go by token id."""
         mine, theirs = vocabulary_files(self.checkpoints.run), vocabulary_files(run)
         for name in sorted(mine.keys() | theirs.keys()):
             if not (name in mine and name in theirs and mine[name].read_bytes() == theirs[name].read_bytes()):
@@ -88,12 +88,14 @@ class Trainer:
         load_weights(self.model, weights_file(run), all_of_them=False)
 
     def restore(self, state: State) -> None:
-        """Stand where the checkpoint of ``state`` stood."""
+        """Restore weights, moments and random states of the checkpoint of ``state``."""
         stored = self.checkpoints.restore(state, self.model, self.optimizer)
         prefix = f"random.{self.processes.rank}."
         mine = {name.removeprefix(prefix): tensor for name, tensor in stored.items() if name.startswith(prefix)}
         restore_random_states(mine, self.device)
         self.state, self.saved_update = state, state.update
+        if self.processes.first:
+            self._prune()  # what a process that was killed had no time to
 
     def run(self, signals: Signals) -> State:
         """Train to the end, or until a signal asks to stop; a checkpoint is written either way."""
@@ -144,15 +146,15 @@ class Trainer:
                 self._save()
 
     def _update(self, group: Group, signals: Signals) -> Totals:
-        """Gradients of every batch added up, divided by the words of all processes, clipped; one step of Adam."""
+        """Gradients of every batch added up, divided by the tokens of all processes, clipped; one step of Adam."""
         update = self.state.update + 1
         self.optimizer.zero_grad(set_to_none=True)
         sums = torch.zeros(5, dtype=torch.float64, device=self.device)
         for index, (batch, counts) in enumerate(zip(group.batches, group.counts, strict=True)):
-            with self._quiet(index < len(group.batches) - 1), self._precision():
+            with self._unsynced(index < len(group.batches) - 1), self._precision():
                 loss: Loss = self.wrapped(batch.to(self.device), label_smoothing=self.config.label_smoothing)
                 objective = loss.objective if counts else loss.objective * 0
-            with self._quiet(index < len(group.batches) - 1):
+            with self._unsynced(index < len(group.batches) - 1):
                 objective.backward()  # type: ignore[no-untyped-call]
             if counts:
                 sums[:3] += _stack(loss, self.device)
@@ -162,7 +164,7 @@ class Trainer:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
         objective_sum, nll, tokens, stop, checkpoint, raw_norm = torch.cat([sums, norm.double()[None]]).tolist()
-        # DDP leaves the mean over processes; the sum is wanted, divided by the words of all of them.
+        # DDP leaves the mean over processes; the sum is wanted, divided by the tokens of all of them.
         scale = self.processes.world / max(tokens, 1)
         totals = Totals(objective_sum, nll, int(tokens), stop > 0, checkpoint > 0, raw_norm * scale)
         self._check_finite(totals, update)
@@ -175,10 +177,10 @@ class Trainer:
         self.optimizer.step()
         return totals
 
-    def _quiet(self, quiet: bool) -> AbstractContextManager[Any]:
-        """Without exchange between processes, but for the last batch of an update."""
+    def _unsynced(self, unsynced: bool) -> AbstractContextManager[Any]:
+        """Without gradient synchronisation, but for the last batch of an update."""
         ddp = self.wrapped
-        return ddp.no_sync() if quiet and isinstance(ddp, DistributedDataParallel) else nullcontext()
+        return ddp.no_sync() if unsynced and isinstance(ddp, DistributedDataParallel) else nullcontext()
 
     def _precision(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
@@ -302,14 +304,20 @@ class Trainer:
         self.saved_at, self.saved_update = time.monotonic(), self.state.update
 
     def _write(self, generators: dict[str, Tensor], averaged: dict[str, Tensor] | None) -> None:
-        validated = [entry["update"] for entry in self.state.history]
+        lines = b""
         try:
             if self.log:
-                self.state = replace(self.state, log_bytes=self.log.sync())
-            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged)
-            self.checkpoints.prune(set(validated[-self.config.average_last :]) if self.config.average_last else set())
+                self.state, lines = replace(self.state, log_bytes=self.log.sync()), self.log.checksums()
+            self.checkpoints.save(self.state, self.model, self.optimizer, generators, averaged, lines)
+            self._prune()
         except (OSError, SafetensorError) as error:
             raise self._cannot_write("the checkpoint", error) from error
+
+    def _prune(self) -> None:
+        """Keep the checkpoints that are averaged at the end, the latest, and while it trains the one before."""
+        validated = [entry["update"] for entry in self.state.history]
+        keep = set(validated[-self.config.average_last :]) if self.config.average_last else set()
+        self.checkpoints.prune(keep, before=0 if self.state.finished else 1)
 
     def _end(self) -> str:
         """Which limit has been reached, if one has."""
@@ -356,7 +364,7 @@ class Trainer:
         kept = f"the checkpoint of update {saved[-1]} is complete" if saved else "there is no checkpoint yet"
         return CheckpointError(
             f"{what} of update {self.state.update} cannot be written: {error}; {kept}. "
-            "Make room, then go on with --resume."
+            "Make room, then resume with --resume."
         )
 
 

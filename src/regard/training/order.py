@@ -1,4 +1,4 @@
-"""The order in which a training sees its examples: fixed by (seed, epoch), dealt out to processes, bounded in memory.
+"""The order in which a training sees its examples: fixed by (seed, epoch), sharded over processes, bounded in memory.
 
 An epoch's examples are cut into chunks of neighbours; the chunks are shuffled and put into pools; a pool is sorted by
 length (ties at random; or not at all, if so asked) and cut into batches, which are shuffled. So memory holds one pool

@@ -1,4 +1,4 @@
-"""What people see of a training, on stderr: a bar in a terminal, plain lines elsewhere."""
+"""Progress of a training on stderr: a bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def progress(*, first: bool) -> Silent:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as people say them.
+    """Seconds as hours, minutes and seconds.
 
     >>> clock(59), clock(61), clock(3700), clock(200000)
     ('59 s', '1:01', '1:01:40', '2 d 7:33:20')

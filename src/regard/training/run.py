@@ -9,34 +9,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.training.checkpoint import Best, Checkpoints, State
-from regard.training.config import RunConfig
+from regard.training.checkpoint import LINES, Best, Checkpoints, State
+from regard.training.config import TASKS, RunConfig, load
 from regard.training.directory import Log, RunDirectory, facts_of
 from regard.training.distributed import Processes, join
 from regard.training.loop import Trainer
 from regard.training.progress import Silent, clock, progress
 from regard.training.signals import Signals
 from regard.training.task import Task
-from regard.training.tasks import TASKS, load
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a training came to. ``reason`` is "epochs", "updates" or "patience"."""
+    """The outcome of a training: what `regard.train` gives."""
 
     run: Path
+    """the run directory, which `Translator.load` and `Captioner.load` take"""
     reason: str
+    """which limit ended it: 'epochs', 'updates' or 'patience'"""
     updates: int
+    """optimizer steps, those before a resume included"""
     epochs: float
+    """passes over the training data"""
     best: Best | None
+    """of the best validation: its `update`, the `value` of training.best_by, and whether the weights are `averaged`"""
     history: list[dict[str, Any]]
+    """the metrics of every validation, in order, each with its update"""
     seconds: float
+    """time spent in updates, validations not included"""
     data_wait: float
     """share of the time that training waited for data"""
 
 
 def run_training(config: RunConfig, *, resume: bool = False) -> RunResult:
-    """Train, or go on training, as the settings say."""
+    """Train, or resume training, as the settings say."""
     with join(config.training) as processes:
         show = progress(first=processes.first)
         try:
@@ -53,14 +59,18 @@ class _Run:
         self.task: Task = load(TASKS[config.task].task)(config)
 
     def to_the_end(self, *, resume: bool) -> RunResult:
-        # torchrun restarts processes with the command they had; what they had begun is gone on with.
+        # torchrun restarts processes with the command they had; what they had begun is resumed.
         resume = resume or (self.processes.restarted and self.directory.begun)
         with ExitStack() as held:
             self.processes.by_first(lambda: self._take(held, resume=resume))
-            return self._train(resume=resume)
+            try:
+                return self._train(resume=resume)
+            finally:
+                if self.processes.first:
+                    self.directory.clean()
 
     def _take(self, held: ExitStack, *, resume: bool) -> None:
-        """See that the directory is ours to begin, or to go on with, and keep others out of it."""
+        """Check that a run can be begun or resumed in the directory, and lock it."""
         if resume:
             self.directory.check_begun()
         else:
@@ -68,6 +78,7 @@ class _Run:
         self.directory.make()
         held.enter_context(self.directory.lock())
         if resume:
+            self.directory.clean()
             for note in self.directory.check_settings(self.config):
                 self.show.message(note)
 
@@ -86,7 +97,7 @@ class _Run:
         return self._result(state)
 
     def _prepare(self, *, begun: bool) -> None:
-        """The first process makes the data ready; then the others find it made."""
+        """The first process prepares the data; then the others find it prepared."""
 
         def prepare() -> None:
             where, threads = self.directory.path, self.processes.threads
@@ -97,7 +108,7 @@ class _Run:
             prepare()
 
     def _open(self, *, resume: bool) -> State:
-        """Begin the run, or check that it is the one to go on with; the state to go on from."""
+        """Begin the run, or check that it can be resumed; the state to start from."""
         processes = self.processes
         facts = facts_of(self.task, processes=processes.world, threads=processes.threads, device=processes.device)
 
@@ -108,12 +119,13 @@ class _Run:
             for note in self.directory.check_facts(facts):
                 self.show.message(note)
             self.directory.update(self.config, facts)
-            return self.checkpoints.latest() or State()
+            state = self.checkpoints.latest(self.show.message) or State()
+            return self.checkpoints.with_best(state, self.show.message)
 
         return processes.by_first(first)
 
     def _trainer(self, state: State) -> Trainer:
-        log = Log(self.directory.log_path, state.log_bytes) if self.processes.first else None
+        log = self._log(state) if self.processes.first else None
         if log:
             log.write(
                 "start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads}
@@ -124,14 +136,19 @@ class _Run:
         if state.update:
             if self.processes.first:
                 self.checkpoints.expose(state)
-            self.show.message(f"going on after update {state.update} of {self.directory.path}")
+            self.show.message(f"resuming after update {state.update} of {self.directory.path}")
             trainer.restore(state)
         return trainer
+
+    def _log(self, state: State) -> Log:
+        path = self.checkpoints.path(state.update) / LINES  # checkpoints of older versions have none
+        checksums = path.read_bytes() if path.is_file() else None
+        return Log(self.directory.log_path, state.log_bytes, checksums, self.show.message)
 
     def _stopped(self, state: State, signals: Signals) -> None:
         self.show.message(
             f"stopped after update {state.update}; the checkpoint is in {self.checkpoints.path(state.update)}. "
-            "Go on with the same command and --resume."
+            "Resume with the same command and --resume."
         )
         if signals.received is signal.SIGTERM:
             sys.exit(128 + signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What the training loop asks of a task: the least that carries translation and captioning alike."""
+"""The interface between the training loop and a task."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from regard.training.order import Examples, Rows
 
 
 class Batch(Protocol):
-    """What a task's model takes; the loop only moves it."""
+    """The input of a task's model; the loop only moves it to a device."""
 
     def to(self, device: torch.device) -> Any:
         """The batch on another device."""
 
 
 class TrainingExamples(Examples, Protocol):
-    """What is trained on: it can be put in order, and any of its rows made a batch."""
+    """Training data: it can be put in order, and any of its rows made a batch."""
 
     def batch(self, rows: Rows) -> Batch:
         """The rows as tensors."""
 
 
 class Validation(NamedTuple):
-    """What a validation found: ``metrics`` with "loss" and what else can be "best_by"; ``samples`` to show."""
+    """The outcome of a validation: ``metrics`` with "loss" and what else can be "best_by"; ``samples`` to show."""
 
     metrics: dict[str, float]
     samples: list[dict[str, str]]
@@ -41,7 +41,7 @@ class Task(Protocol):
     def prepare(self, run: Path, *, begun: bool, threads: int, report: Callable[[str], None]) -> None:
         """Make the data ready, or find it made: called by one process, then by all others.
 
-        ``begun`` says that :meth:`save` has been here: what it wrote is what the run goes on with.
+        ``begun`` says that :meth:`save` was called before: a resumed run uses what it wrote.
         """
 
     @property
@@ -49,13 +49,13 @@ class Task(Protocol):
         """What is trained on."""
 
     def fingerprints(self) -> dict[str, str]:
-        """A digest of each corpus and vocabulary, by the name that people know it by."""
+        """A digest of each corpus and vocabulary, by the name that messages call it."""
 
     def save(self, run: Path) -> None:
-        """Put what the weights need to be used (vocabularies) into the run directory."""
+        """Write what the weights need to be used (vocabularies) into the run directory."""
 
     def build_model(self, generator: torch.Generator) -> nn.Module:
-        """The model with its first weights; ``model(batch, label_smoothing=...)`` gives a ``Loss``."""
+        """The initialised model; ``model(batch, label_smoothing=...)`` gives a ``Loss``."""
 
     def validate(self, model: Any, device: torch.device) -> Validation:
         """Measure the model on the validation data; it is in evaluation mode."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from regard.training.settings import may_change
+from regard.settings import may_change
 
 _WIDTH = 110
 

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.marks import BOS, EOS
+from regard.text.padding import padded, padded_targets
+from regard.text.special_tokens import BOS, EOS
 from regard.training.order import Rows, Section
 from regard.translation.encoded import EncodedCorpus
 
@@ -19,7 +20,7 @@ from regard.translation.encoded import EncodedCorpus
 class Batch:
     """Sentence pairs, padded with 0.
 
-    ``source`` (b, s) ends with EOS; ``target`` (b, t) is BOS w1 ... wn EOS. The lengths count these marks.
+    ``source`` (b, s) ends with EOS; ``target`` (b, t) is BOS w1 ... wn EOS. The lengths count BOS and EOS.
     """
 
     source: Tensor
@@ -37,7 +38,7 @@ class Batch:
 
 
 class Pairs:
-    """The pairs of several corpora, numbered through, as the order of a training wants them."""
+    """The pairs of several corpora, numbered through, as `regard.training.order` takes them."""
 
     def __init__(self, corpora: Sequence[EncodedCorpus], weights: Sequence[float] | None = None) -> None:
         self._corpora = list(corpora)
@@ -49,7 +50,7 @@ class Pairs:
         return int(self._starts[-1])
 
     def sizes(self, rows: Rows) -> NDArray[np.int64]:
-        """(n, 2): source and target lengths, each with one mark."""
+        """(n, 2): source and target lengths, each with EOS."""
         sizes = np.empty((len(rows), 2), np.int64)
         for corpus, places, local in self._split(rows):
             for side in (0, 1):
@@ -64,7 +65,7 @@ class Pairs:
         return Batch(*map(torch.from_numpy, (source, source_lengths, target, target_lengths)))
 
     def _padded(self, side: int, rows: Rows, *, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ids from column ``first`` on, EOS after the last, 0 after that; and the lengths with marks."""
+        """The ids from column ``first`` on, EOS after the last, PAD after that; and the lengths with special tokens."""
         parts = [(places, *corpus.ids(side, local)) for corpus, places, local in self._split(rows)]
         lengths = np.empty(len(rows), np.int64)
         for places, _, counts in parts:
@@ -77,7 +78,7 @@ class Pairs:
         return padded, lengths
 
     def _split(self, rows: Rows) -> list[tuple[EncodedCorpus, NDArray[np.int64], Rows]]:
-        """Each corpus concerned, with the places in ``rows`` that are its own and its own numbers for them."""
+        """Each corpus concerned, with the indices into ``rows`` that are its own, and its own row numbers."""
         owner = np.searchsorted(self._starts, rows, side="right") - 1
         parts = []
         for number, corpus in enumerate(self._corpora):
@@ -88,20 +89,6 @@ class Pairs:
 
 
 def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
-    """A batch of ids as a vocabulary gives them, without marks."""
+    """A batch of ids as a vocabulary gives them, without BOS and EOS."""
     source, source_lengths = padded([[*ids, EOS] for ids in sources])
     return Batch(source, source_lengths, *padded_targets(targets))
-
-
-def padded_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Ids as a vocabulary gives them, with both marks, (b, t); and the lengths."""
-    return padded([[BOS, *ids, EOS] for ids in targets])
-
-
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Rows of ids filled up with 0, and the length of each."""
-    lengths = [len(row) for row in rows]
-    filled = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
-    for place, row in enumerate(rows):
-        filled[place, : len(row)] = torch.tensor(row)
-    return filled, torch.tensor(lengths)

@@ -6,11 +6,10 @@ from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from regard.settings import MOST_POSITIONS, Settings, setting
+from regard.text.vocabulary_config import PiecesConfig
 from regard.training.config import RunConfig, TrainingConfig
-from regard.training.settings import Settings, setting
 from regard.translation.model_config import ModelConfig, RNNConfig
-
-Normalization = Literal["nfc", "nfkc", "none"]
 
 
 class CorpusConfig(Settings):
@@ -50,8 +49,12 @@ class DataConfig(Settings):
     """The corpora and how they are read."""
 
     reverse: bool = setting(False, "Swap source and target: learn the other direction.")
-    max_words: int = setting(0, "Leave out pairs with more words than this on either side; 0 = no limit.", ge=0)
-    max_tokens: int = setting(250, "Leave out pairs with more pieces than this on either side; 0 = no limit.", ge=0)
+    max_words: int = setting(
+        0, "Leave out pairs with more words than this on either side; 0 = no limit.", ge=0, le=MOST_POSITIONS
+    )
+    max_tokens: int = setting(
+        250, "Leave out pairs with more pieces than this on either side; 0 = no limit.", ge=0, le=MOST_POSITIONS
+    )
     on_bad_line: Literal["refuse", "skip"] = setting(
         "refuse", "A line that cannot be read: refuse = stop and name it, skip = leave it out and count it."
     )
@@ -70,34 +73,6 @@ class DataConfig(Settings):
         min_length=1,
         examples=[[{"path": "dev.tsv"}]],
     )
-
-
-class PiecesConfig(Settings):
-    """A vocabulary that sentencepiece learns from the training corpora."""
-
-    size: int = setting(8000, "Pieces of a vocabulary, the four special ones included.", ge=8, le=2**24)
-    kind: Literal["bpe", "word"] = setting(
-        "bpe", "bpe = pieces of words, so that any word can be written; word = the most frequent words, whole."
-    )
-    lowercase: bool = setting(False, "Lower all text, in training and in use.")
-    normalization: Normalization = setting(
-        "nfc",
-        "Unicode normalization: nfc keeps the spelling, nfkc also folds look-alikes (full-width letters, ligatures, "
-        "no-break spaces), none leaves all as it is.",
-    )
-    coverage: float = setting(
-        1.0, "Share of the corpus' characters that get a piece of their own; 0.9995 for large scripts.", ge=0.9, le=1
-    )
-    byte_fallback: bool = setting(False, "Write unknown characters as bytes (256 pieces) instead of as unknown.")
-    sample: int = setting(
-        2_000_000, "Sentences, at most, from which the pieces are learned (drawn evenly from all).", ge=1
-    )
-
-    @model_validator(mode="after")
-    def _words_have_no_bytes(self) -> Self:
-        if self.kind == "word" and self.byte_fallback:
-            raise ValueError('byte_fallback = true spells what is unknown in pieces; it needs kind = "bpe"')
-        return self
 
 
 class VocabularyConfig(PiecesConfig):
@@ -121,8 +96,8 @@ class VocabularyConfig(PiecesConfig):
 class ValidationConfig(Settings):
     """What a validation measures beside the loss."""
 
-    beam: int = setting(1, "Hypotheses kept while translating the validation corpus; 1 = greedy.", ge=1)
-    samples: int = setting(3, "Translations to show at every validation.", may_change=True, ge=0)
+    beam: int = setting(1, "Hypotheses kept while translating the validation corpus; 1 = greedy.", ge=1, le=1000)
+    samples: int = setting(3, "Translations to show at every validation.", may_change=True, ge=0, le=10_000)
 
 
 class TranslationConfig(RunConfig):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import DataError
-from regard.training.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
+from regard.text.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
 from regard.translation.config import CorpusConfig
 
 _ADVICE = 'Fix the line, or skip such lines with data.on_bad_line = "skip".'
@@ -44,7 +44,7 @@ class Corpus:
         return " + ".join(str(path) for path in self.paths)
 
     def content_hash(self) -> str:
-        """A digest of the files as they are on disk; read again only if they look changed."""
+        """A digest of the files as they are on disk; read again only if size or time have changed."""
         return self._digest()
 
     def identity(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a translator learns from when it draws translations: how many runs of words it shares with the reference."""
+"""The reward of self-critical training of a translator: n-grams shared with the reference."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+from regard.text.vocabulary import Vocabulary
 from regard.translation.batches import Batch
-from regard.translation.vocabulary import Vocabulary
 
-LONGEST_RUN = 4  # words
+MAX_ORDER = 4  # words of an n-gram
 
 
 class TranslationCritic:
-    """Scores drawn translations by GLEU (Wu et al. 2016, sec. 5), which is to one sentence what BLEU is to many."""
+    """Scores sampled translations by GLEU (Wu et al. 2016, sec. 5), which is to one sentence what BLEU is to many."""
 
     def __init__(self, vocabulary: Vocabulary, count: int) -> None:
         self.vocabulary, self.count = vocabulary, count
@@ -32,15 +32,15 @@ class TranslationCritic:
 
 
 def gleu(words: Sequence[str], reference: Sequence[str]) -> float:
-    """The share of the runs of 1 to 4 words that both have, of those that the one with more of them has.
+    """The n-grams of 1 to 4 words that both have, divided by those of the text that has more.
 
     >>> gleu("a man sleeps".split(), "a man eats".split())
     0.5
     """
-    ours, theirs = _runs(words), _runs(reference)
+    ours, theirs = _ngrams(words), _ngrams(reference)
     return (ours & theirs).total() / max(ours.total(), theirs.total(), 1)
 
 
-def _runs(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    lengths = range(1, LONGEST_RUN + 1)
+def _ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    lengths = range(1, MAX_ORDER + 1)
     return Counter(tuple(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1))

@@ -1,7 +1,8 @@
-"""Corpora as token ids on disk, memory-mapped: read and cut into pieces once, then only looked up.
+"""Corpora as token ids on disk, memory-mapped: read and tokenised once, then only indexed.
 
 A directory per corpus, named by a key of everything its content depends on (the files' bytes, the vocabulary, the
-settings), and published by one rename: it is there whole, or not at all.
+settings), and published by one rename: it is there whole, or not at all. What a disk damaged since is told by digests,
+and encoded anew.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError
-from regard.files import partial_path, publish_once, remove_leftovers
+from regard.files import file_digest, partial_path, publish_once, read_sealed_json, remove_leftovers, sealed_json
 from regard.translation.config import DataConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.vocabularies import Vocabularies
@@ -34,7 +35,7 @@ class EncodedCorpus:
     """The pairs of a corpus as ids: ``ids`` of all sentences end to end, and ``offsets`` where each begins."""
 
     def __init__(self, directory: Path) -> None:
-        self.meta: dict[str, Any] = json.loads((directory / "meta.json").read_text(encoding="utf-8"))
+        self.meta = _meta(directory)
         dtype = np.dtype(self.meta["dtype"])
         self._offsets = [np.memmap(directory / f"{side}.offsets", np.int64, mode="r") for side in SIDES]
         self._ids = [np.memmap(directory / f"{side}.ids", dtype, mode="r") for side in SIDES]
@@ -70,8 +71,11 @@ def encode_corpus(
 ) -> EncodedCorpus:
     """The encoded corpus from the cache, built first if it is not there."""
     directory = cache / f"pairs-{_key(corpus, vocabularies, data)}"
-    if _complete(directory):
-        return EncodedCorpus(directory)
+    sizes = [len(vocabulary) for vocabulary in vocabularies]
+    if directory.exists():
+        if _whole(directory, sizes):
+            return EncodedCorpus(directory)
+        report(f"{directory}, the encoded {corpus.name}, is damaged; encoding it anew")
     cache.mkdir(parents=True, exist_ok=True)
     remove_leftovers(cache)
     report(f"encoding {corpus.name}")
@@ -80,7 +84,7 @@ def encode_corpus(
     partial.mkdir()
     try:
         meta = _write(corpus, vocabularies, data, partial, threads, report)
-        publish_once(partial, directory, _complete)
+        publish_once(partial, directory, lambda there: _whole(there, sizes))
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     report(f"encoded {corpus.name}: {meta['pairs']:,} pairs{_left_out(meta)}")
@@ -97,13 +101,32 @@ def _key(corpus: Corpus, vocabularies: Vocabularies, data: DataConfig) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def _complete(directory: Path) -> bool:
-    """Whether every file is there and as long as it was written: a disk that lost a part means building again."""
+def _meta(directory: Path) -> dict[str, Any]:
+    return read_sealed_json((directory / "meta.json").read_text(encoding="utf-8"))
+
+
+def _whole(directory: Path, sizes: Sequence[int]) -> bool:
+    """Whether every file is as it was written; those of older versions, whether ``sizes`` pieces could give them."""
     try:
-        meta = json.loads((directory / "meta.json").read_text(encoding="utf-8"))
-        return all((directory / name).stat().st_size == size for name, size in meta["bytes"].items())
-    except (OSError, ValueError, KeyError):
+        meta = _meta(directory)
+        if any((directory / name).stat().st_size != size for name, size in meta["bytes"].items()):
+            return False
+        if digests := meta.get("digests"):
+            return all(file_digest(directory / name) == digest for name, digest in digests.items())
+        return _plausible(EncodedCorpus(directory), sizes)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def _plausible(corpus: EncodedCorpus, sizes: Sequence[int]) -> bool:
+    return all(
+        len(offsets) == len(corpus) + 1
+        and offsets[0] == 0
+        and offsets[-1] == len(ids)
+        and bool((np.diff(offsets) > 0).all())
+        and int(ids.max()) < size
+        for offsets, ids, size in zip(corpus._offsets, corpus._ids, sizes, strict=True)
+    )
 
 
 def _write(
@@ -125,35 +148,39 @@ def _write(
         for side in SIDES:
             files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for block in _blocks(corpus):
-            kept = [pair for pair in block if _few_words(pair, data.max_words)]
-            encoded = [
-                vocabulary.encode([pair[i] for pair in kept], threads=threads)
-                for i, vocabulary in enumerate(vocabularies)
-            ]
-            few = [i for i in range(len(kept)) if _few_pieces(encoded[0][i], encoded[1][i], data.max_tokens)]
-            too_long += len(block) - len(few)
-            pairs += len(few)
+            encoded = _encoded(block, vocabularies, data, threads)
+            too_long += len(block) - len(encoded[0])
+            pairs += len(encoded[0])
             if time.monotonic() - reported > _REPORT_EVERY:
                 reported = time.monotonic()
                 report(f"encoding {corpus.name}: {pairs:,} pairs so far")
             for number, side in enumerate(SIDES):
-                sentences = [encoded[number][i] for i in few]
-                ends[number] = _append(files[f"{side}.ids"], files[f"{side}.offsets"], sentences, ends[number], dtype)
+                ids, offsets = files[f"{side}.ids"], files[f"{side}.offsets"]
+                ends[number] = _append(ids, offsets, encoded[number], ends[number], dtype)
     finally:
         for file in files.values():
             file.close()
-    meta = {
-        "pairs": pairs,
-        "dtype": dtype.name,
-        "bytes": {name: (directory / name).stat().st_size for name in names},
-        "pieces": ends,
-        "too_long": too_long,
-        "bad": corpus.skipped["bad"],
-    }
+    meta: dict[str, Any] = {"pairs": pairs, "dtype": dtype.name}
+    meta["bytes"] = {name: (directory / name).stat().st_size for name in names}
+    meta["digests"] = {name: file_digest(directory / name) for name in names}
+    meta |= {"pieces": ends, "too_long": too_long, "bad": corpus.skipped["bad"]}
     if not pairs:
         raise DataError(f"{corpus.name} holds no pair to use{_left_out(meta)}.")
-    (directory / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    (directory / "meta.json").write_text(sealed_json(meta), encoding="utf-8")
     return meta
+
+
+def _encoded(
+    block: Sequence[Pair], vocabularies: Vocabularies, data: DataConfig, threads: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The ids of the pairs that are not too long, source and target."""
+    kept = [pair for pair in block if _few_words(pair, data.max_words)]
+    source, target = (
+        vocabulary.encode([pair[side] for pair in kept], threads=threads)
+        for side, vocabulary in enumerate(vocabularies)
+    )
+    few = [i for i in range(len(kept)) if _few_pieces(source[i], target[i], data.max_tokens)]
+    return [source[i] for i in few], [target[i] for i in few]
 
 
 def _append(ids: IO[bytes], offsets: IO[bytes], sentences: list[list[int]], end: int, dtype: np.dtype[Any]) -> int:

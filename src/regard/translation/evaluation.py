@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import torch
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.errors import DataError
+from regard.search_options import SearchKeywords
 from regard.translation.batches import padded_batch
 from regard.translation.corpus import Pair
-from regard.translation.translator import ALPHA, BATCH, Translator
+from regard.translation.search import read_sentences
+from regard.translation.translator import BATCH, Translator
 
 WORDS_A_BUCKET = 10
 
@@ -52,21 +52,22 @@ def evaluate(
     translator: Translator,
     pairs: Sequence[Pair],
     *,
-    beam: int = 5,
-    alpha: float = ALPHA,
     report: Callable[[int], None] = lambda _: None,
+    **options: Unpack[SearchKeywords],
 ) -> Evaluation:
-    """Translate the sources and compare with the references; ``report`` hears how many are done."""
+    """Translate the sources and compare with the references; ``report`` is called with how many are done.
+
+    The options are those of `Translator.translate`.
+    """
     if not pairs:
         raise DataError("there are no pairs to evaluate on")
-    translator.check([pair.source for pair in pairs])
+    read_sentences(translator.vocabularies.source, [pair.source for pair in pairs])  # refuses before hours of work
     longest_first = sorted(range(len(pairs)), key=lambda i: -len(pairs[i].source))
     found = [""] * len(pairs)
     for start in range(0, len(pairs), BATCH):
         rows = longest_first[start : start + BATCH]
-        for row, translation in zip(
-            rows, translator.translate([pairs[row].source for row in rows], beam=beam, alpha=alpha), strict=True
-        ):
+        translations = translator.translate([pairs[row].source for row in rows], **options)
+        for row, translation in zip(rows, translations, strict=True):
             found[row] = translation.text
         report(min(start + BATCH, len(pairs)))
     references = references_of(pairs, lowercase=translator.config.vocabulary.lowercase)
@@ -83,19 +84,8 @@ def evaluate(
 
 
 def references_of(pairs: Iterable[Pair], *, lowercase: bool) -> list[str]:
-    """What translations are compared with: the targets as they are, lowered where the model writes lower case only."""
+    """What translations are compared with: the targets as they are, lowercased where the vocabulary is."""
     return [pair.target.lower() if lowercase else pair.target for pair in pairs]
-
-
-def plot_by_length(evaluations: dict[str, Evaluation], path: str | os.PathLike[str]) -> Path:
-    """BLEU against the length of the source, a curve for each model: the reason attention exists."""
-    from regard.show.figures import Curve, plot_curves
-
-    curves = [
-        Curve(name, [(b.first + b.last) / 2 for b in e.buckets], [b.bleu for b in e.buckets])
-        for name, e in evaluations.items()
-    ]
-    return plot_curves(curves, path, across="words in the source sentence", up="BLEU")
 
 
 def _by_length(lengths: Sequence[int], found: Sequence[str], references: Sequence[str]) -> list[Bucket]:
@@ -114,7 +104,7 @@ def _by_length(lengths: Sequence[int], found: Sequence[str], references: Sequenc
 
 
 def _loss(translator: Translator, pairs: Sequence[Pair]) -> float:
-    """Nats a piece, the end mark among them; pairs that are empty to the vocabulary say nothing."""
+    """Cross-entropy in nats a piece, EOS included; pairs with an empty side are left out."""
     source, target = translator.vocabularies
     ids = zip(
         source.encode([pair.source for pair in pairs]), target.encode([pair.target for pair in pairs]), strict=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +17,8 @@ from regard.nn.rnn import Encoder
 from regard.nn.scores import LocationScore, TrainableScore
 from regard.nn.transformer import Shape, TransformerDecoder, TransformerEncoder, TransformerState
 from regard.nn.windows import PredictedWindow, Window
-from regard.nn.writer import Writer, output_for, with_first_weights
+from regard.normalizers import NORMALIZERS, Normalizer
+from regard.text.text_model import TextModel, initialized, output_for
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
 if TYPE_CHECKING:
@@ -25,18 +26,34 @@ if TYPE_CHECKING:
     from regard.translation.batches import Batch
 
 
-class TranslationModel(Writer):
-    """A writer that reads a sentence first; the kinds differ in ``start``, ``advance`` and ``teach``."""
+class TranslationModel(TextModel):
+    """An encoder and an autoregressive decoder; the kinds differ in ``start``, ``attend`` and ``teacher_forced``."""
 
     source_embedding: nn.Embedding
     target_embedding: nn.Embedding
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        """Read the sentences (b, k), ``lengths`` (b,) words each; the state before the first word."""
+        """Encode the sentences (b, k) of ``lengths`` (b,); the decoder's state before the first token."""
         raise NotImplementedError
 
-    def begin(self, batch: Batch) -> Any:
+    def attend(self, tokens: Tensor, state: Any) -> tuple[Tensor, Sequence[Attended], Any]:
+        """One decoder step from the last tokens (b, w): features (b, w, f), the attention of each layer, next state."""
+        raise NotImplementedError
+
+    def shown_weights(self, attended: Sequence[Attended]) -> Tensor | None:
+        """(b, q, k): the attention weights that are shown, of the layers of a step or of several; None without."""
+        raise NotImplementedError
+
+    def shown_layer(self, layers: int) -> int:
+        """The index of the layer whose weights are shown."""
+        return max(0, layers - 2)
+
+    def encode(self, batch: Batch) -> Any:
         return self.start(batch.source, batch.source_lengths)
+
+    def advance(self, tokens: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
+        features, attended, state = self.attend(tokens, state)
+        return features, self.shown_weights(attended), state
 
 
 class RNNModel(TranslationModel):
@@ -72,26 +89,33 @@ class RNNModel(TranslationModel):
             dropout=config.dropout_layers,
         )
 
+    @property
+    def normalizer(self) -> Normalizer | None:
+        return None if self.decoder.attention is None else self.decoder.attention.normalize
+
     def start(self, source: Tensor, lengths: Tensor) -> DecoderState:
         encoded = self.encoder(self.dropout_embedding(self.source_embedding(source)), lengths)
         return self.decoder.start(
             self.dropout_annotations(encoded.annotations), encoded.summary, _visible(source, lengths)
         )
 
-    def advance(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
-        decoded, state = self.decoder.step(self.target_embedding(words), state)
-        return decoded.features, decoded.weights, state
+    def attend(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, Sequence[Attended], DecoderState]:
+        decoded, state = self.decoder.step(self.target_embedding(tokens), state)
+        return decoded.features, decoded.attended, state
 
-    def teach(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Callable[[], Tensor | None]]:
-        decoded: Decoded = self.decoder(self.dropout_embedding(self.target_embedding(words)), state)
+    def shown_weights(self, attended: Sequence[Attended]) -> Tensor | None:
+        return attended[0].weights if attended else None
+
+    def teacher_forced(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, Callable[[], Tensor | None]]:
+        decoded: Decoded = self.decoder(self.dropout_embedding(self.target_embedding(tokens)), state)
         return self.dropout_output(decoded.features), lambda: decoded.weights
 
 
 class TransformerModel(TranslationModel):
     """Transformer encoder and decoder.
 
-    What it shows of where it looked is the mean over the heads of the last layer but one, which follows word
-    alignments best (Garg et al. 2019, sec. 4.1).
+    The weights it shows are the mean over the heads of the last layer but one, which follows word alignments best
+    (Garg et al. 2019, sec. 4.1).
     """
 
     def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
@@ -112,17 +136,24 @@ class TransformerModel(TranslationModel):
         self.encoder = TransformerEncoder(shape, config.layers, positions=positions, max_positions=longest)
         self.decoder = TransformerDecoder(shape, config.layers, positions=positions, max_positions=longest)
 
+    @property
+    def normalizer(self) -> Normalizer:
+        return NORMALIZERS["softmax"]
+
     def start(self, source: Tensor, lengths: Tensor) -> TransformerState:
         visible = _visible(source, lengths)
         return self.decoder.start(self.encoder(self.source_embedding(source), visible), visible)
 
-    def advance(self, words: Tensor, state: TransformerState) -> tuple[Tensor, Tensor | None, TransformerState]:
-        features, looks, state = self.decoder.step(self.target_embedding(words), state)
-        return features, _shown(looks), state
+    def attend(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, Sequence[Attended], TransformerState]:
+        return self.decoder.step(self.target_embedding(tokens), state)
 
-    def teach(self, words: Tensor, state: TransformerState) -> tuple[Tensor, Callable[[], Tensor | None]]:
-        features, looks = self.decoder(self.target_embedding(words), state)
-        return features, lambda: _shown(looks)
+    def shown_weights(self, attended: Sequence[Attended]) -> Tensor:
+        weights: Tensor = attended[self.shown_layer(len(attended))].weights
+        return weights.mean(1)
+
+    def teacher_forced(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, Callable[[], Tensor | None]]:
+        features, attended = self.decoder(self.target_embedding(tokens), state)
+        return features, lambda: self.shown_weights(attended)
 
 
 def build_model(
@@ -135,7 +166,7 @@ def build_model(
 ) -> TranslationModel:
     """The model a config describes, for vocabularies of these sizes (``shared``: source and target are one).
 
-    The first weights are drawn from ``generator``; the global random state is left as it was.
+    The weights are initialised from ``generator``; the global random state is left as it was.
     """
     if config.tie == "all" and not (shared and source_size == target_size):
         raise ConfigError(
@@ -143,7 +174,7 @@ def build_model(
             '(vocabulary.shared = true). Share the vocabulary, or set model.tie = "output".'
         )
     kind = RNNModel if isinstance(config, RNNConfig) else TransformerModel
-    return with_first_weights(lambda: kind(config, source_size, target_size), generator)  # type: ignore[arg-type]
+    return initialized(lambda: kind(config, source_size, target_size), generator)  # type: ignore[arg-type]
 
 
 def _vocabulary_layers(
@@ -151,7 +182,7 @@ def _vocabulary_layers(
 ) -> tuple[nn.Embedding, nn.Embedding, Output]:
     target = nn.Embedding(target_size, width)
     source = target if tie == "all" else nn.Embedding(source_size, width)
-    for embedding in dict.fromkeys((source, target)):  # a set would be drawn in another order each time
+    for embedding in dict.fromkeys((source, target)):  # a set would be initialised in another order each time
         nn.init.normal_(embedding.weight, std=width**-0.5)
     return source, target, output_for(target, tied=tie != "none")
 
@@ -177,14 +208,8 @@ def _attention(config: RNNConfig) -> Attention | None:
     )
 
 
-def _shown(looks: list[Attended]) -> Tensor:
-    """(b, q, k)"""
-    weights: Tensor = looks[max(0, len(looks) - 2)].weights
-    return weights.mean(1)
-
-
-def _visible(words: Tensor, lengths: Tensor) -> Tensor | None:
-    """(b, k), True on words; None where there is no padding to hide."""
-    if bool((lengths == words.shape[1]).all()):
+def _visible(tokens: Tensor, lengths: Tensor) -> Tensor | None:
+    """(b, k), True on tokens; None where there is no padding to mask."""
+    if bool((lengths == tokens.shape[1]).all()):
         return None
-    return torch.arange(words.shape[1], device=words.device) < lengths[:, None]
+    return torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]

@@ -1,17 +1,17 @@
-"""What a translation model is made of, as a config file's ``[model]`` says it."""
+"""The settings of a translation model: the ``[model]`` of a run file."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from regard.errors import did_you_mean
-from regard.scores import WITH_WEIGHTS, WITHOUT_WEIGHTS
-from regard.training.settings import Settings, setting
+from regard.scores import WITHOUT_WEIGHTS
+from regard.settings import MOST_LAYERS, MOST_POSITIONS, MOST_WIDTH, Settings, setting
+from regard.text.model_config import MOST_DRAWS, Draws, known_score
 
 ASKED_BY_PREVIOUS = frozenset({"additive"})
-"""Attentions asked for by the state before the word, as Bahdanau et al. did; all others by the state after it."""
+"""Scores whose query is the previous hidden state, as in Bahdanau et al.; that of all others is the current one."""
 
 
 Tie = Literal["none", "output", "all"]
@@ -27,29 +27,6 @@ SELF_CRITICAL = (
 )
 
 
-def several_draws(count: int) -> int:
-    """``count``, if drawn texts can be compared with each other or none are drawn; else a ValueError."""
-    if count == 1:
-        raise ValueError("self_critical = 1 leaves no other text to compare with: draw 2 or more; 5 do well")
-    return count
-
-
-def known_score(what: str, name: str, *also: str) -> str:
-    """``name``, if it is a score's or one of ``also``; else a ValueError that says what there is."""
-    names: tuple[str, ...] = (*also, *WITHOUT_WEIGHTS, *WITH_WEIGHTS)
-    if name in names:
-        return name
-    from regard.nn.scores import SCORES  # those that were added; the others are known without loading torch
-
-    names = (*also, *SCORES)
-    if name not in names:
-        raise ValueError(f"no {what} is called {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
-    return name
-
-
-Draws = Annotated[int, AfterValidator(several_draws)]
-
-
 class RNNConfig(Settings):
     """A recurrent encoder and decoder, with any attention or none."""
 
@@ -57,26 +34,30 @@ class RNNConfig(Settings):
     cell: Literal["gru", "lstm", "cgru"] = setting(
         "gru", "gru, lstm, or cgru: two GRUs with the attention between them, as in Nematus."
     )
-    embedding: int = setting(256, "Width of a word's embedding, and of what the output layer reads.", ge=1)
-    encoder_size: int = setting(256, "Width of the encoder's state, of each direction.", ge=1)
-    encoder_layers: int = setting(1, "Encoder layers.", ge=1)
+    embedding: int = setting(
+        256, "Width of a word's embedding, and of what the output layer reads.", ge=1, le=MOST_WIDTH
+    )
+    encoder_size: int = setting(256, "Width of the encoder's state, of each direction.", ge=1, le=MOST_WIDTH)
+    encoder_layers: int = setting(1, "Encoder layers.", ge=1, le=MOST_LAYERS)
     bidirectional: bool = setting(True, "Read the source from both ends.")
-    decoder_size: int = setting(256, "Width of the decoder's state.", ge=1)
-    decoder_layers: int = setting(1, "Decoder layers.", ge=1)
+    decoder_size: int = setting(256, "Width of the decoder's state.", ge=1, le=MOST_WIDTH)
+    decoder_layers: int = setting(1, "Decoder layers.", ge=1, le=MOST_LAYERS)
     attention: str = setting(
         "additive",
         "none, additive, dot, scaled_dot, cosine, general, concat or location. none = one fixed context; "
         "additive is asked for by the previous state (Bahdanau), the others by the current one (Luong).",
     )
-    attention_size: int = setting(256, "Width inside the additive and concat scores and local-p.", ge=1)
+    attention_size: int = setting(256, "Width inside the additive and concat scores and local-p.", ge=1, le=MOST_WIDTH)
     span: Literal["global", "local-m", "local-p"] = setting(
-        "global", "Where it may look: everywhere, around the same place, around a predicted place."
+        "global", "Where it may attend: everywhere, around the same position, around a predicted position."
     )
-    window: int = setting(10, "Words to each side of that place, for local-m and local-p.", ge=1)
+    window: int = setting(10, "Pieces to each side of that position, for local-m and local-p.", ge=1, le=MOST_POSITIONS)
     normalize: Literal["softmax", "hard", "sparsemax"] = setting(
         "softmax", "Scores to weights: softmax, hard = one word at a time, sparsemax = few words."
     )
-    max_positions: int = setting(512, "Longest source, in pieces, that the location score knows.", ge=1)
+    max_positions: int = setting(
+        512, "Longest source, in pieces, that the location score knows.", ge=1, le=MOST_POSITIONS
+    )
     input_feeding: bool = setting(
         False, "Let each step read what the last one found; for attentions asked for by the current state."
     )
@@ -86,23 +67,23 @@ class RNNConfig(Settings):
     dropout_annotations: float = setting(0.0, "Dropout on what the encoder hands over.", ge=0, lt=1)
     dropout_output: float = setting(0.2, "Dropout on what the output layer reads.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
-    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
+    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0, le=MOST_DRAWS)
 
     @property
     def annotation_size(self) -> int:
-        """Width of what the encoder hands over for each word."""
+        """Width of the encoder's annotations."""
         return self.encoder_size * (2 if self.bidirectional else 1)
 
     @property
     def asked_by(self) -> str:
-        """Which state of the decoder asks for the attention."""
+        """Which hidden state of the decoder is the query."""
         if self.cell == "cgru":
             return "between"
         return "previous" if self.attention in ASKED_BY_PREVIOUS or self.attention == "none" else "current"
 
     @property
     def places(self) -> tuple[int | None, int | None]:
-        """How long, with its mark, a source and a target may be; None = any length."""
+        """Most tokens, EOS included, of a source and of a target; None = any number."""
         return self.max_positions if self.attention == "location" else None, None
 
     @field_validator("attention")
@@ -123,7 +104,7 @@ class RNNConfig(Settings):
         return [
             (
                 none and (self.span != "global" or self.normalize != "softmax" or self.cell == "cgru"),
-                'attention = "none" looks nowhere: it goes with span = "global", normalize = "softmax" and the cells '
+                'attention = "none" has no weights: it goes with span = "global", normalize = "softmax" and the cells '
                 f"gru and lstm; got span = {self.span!r}, normalize = {self.normalize!r}, cell = {self.cell!r}",
             ),
             (
@@ -149,21 +130,23 @@ class TransformerConfig(Settings):
     """A Transformer with the normalisation before each sub-layer."""
 
     kind: Literal["transformer"] = setting("transformer", "rnn or transformer.")
-    layers: int = setting(4, "Layers of the encoder, and of the decoder.", ge=1)
-    size: int = setting(256, "Width of the model.", ge=1)
-    feedforward: int = setting(1024, "Width inside the feed-forward layers.", ge=1)
-    heads: int = setting(4, "Attention heads.", ge=1)
+    layers: int = setting(4, "Layers of the encoder, and of the decoder.", ge=1, le=MOST_LAYERS)
+    size: int = setting(256, "Width of the model.", ge=1, le=MOST_WIDTH)
+    feedforward: int = setting(1024, "Width inside the feed-forward layers.", ge=1, le=MOST_WIDTH)
+    heads: int = setting(4, "Attention heads.", ge=1, le=1024)
     positions: Literal["sinusoidal", "learned", "rotary"] = setting("sinusoidal", "How it knows the order.")
-    max_positions: int = setting(1024, "Longest sentence, in pieces, that learned positions know.", ge=1)
+    max_positions: int = setting(
+        1024, "Longest sentence, in pieces, that learned positions know.", ge=1, le=MOST_POSITIONS
+    )
     dropout: float = setting(0.1, "Dropout on embeddings and on what each sub-layer adds.", ge=0, lt=1)
     dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
     dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
-    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0)
+    self_critical: Draws = setting(0, SELF_CRITICAL, ge=0, le=MOST_DRAWS)
 
     @property
     def places(self) -> tuple[int | None, int | None]:
-        """How long, with its mark, a source and a target may be; None = any length."""
+        """Most tokens, EOS included, of a source and of a target; None = any number."""
         most = self.max_positions if self.positions == "learned" else None
         return most, most
 

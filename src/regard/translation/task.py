@@ -1,26 +1,28 @@
-"""Translation as the training loop sees it: corpora, vocabularies, model, validation."""
+"""The task of translation for the training loop: corpora, vocabularies, model, validation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.decoding import limit_for, search
+from regard.decoding import Hypothesis
 from regard.errors import ConfigError
-from regard.training.order import Order
+from regard.search_options import TRANSLATION
+from regard.training.order import Order, Rows
 from regard.training.task import Validation
-from regard.translation.batches import Pairs
+from regard.translation.batches import Batch, Pairs
 from regard.translation.config import TranslationConfig
 from regard.translation.corpus import Corpus, Pair
 from regard.translation.critic import TranslationCritic
 from regard.translation.encoded import SIDES, EncodedCorpus, encode_corpus
 from regard.translation.evaluation import references_of
 from regard.translation.model import TranslationModel, build_model
-from regard.translation.translator import ALPHA
+from regard.translation.search import Sentence, best_hypotheses
 from regard.translation.vocabularies import (
     Vocabularies,
     given_vocabularies,
@@ -71,7 +73,7 @@ class TranslationTask:
                 if most is not None and (longest := corpus.longest(side)) >= most:
                     raise ConfigError(
                         f"model.max_positions = {most} leaves no room for {key}.{number} with a {name} of {longest} "
-                        f"pieces and the mark at its end. Raise it to at least {longest + 1}, or {advice}."
+                        f"pieces and EOS. Raise it to at least {longest + 1}, or {advice}."
                     )
 
     def fingerprints(self) -> dict[str, str]:
@@ -110,11 +112,8 @@ class TranslationTask:
             batch = self.held_out.batch(share.rows).to(device)
             loss = model(batch)
             nll, tokens = nll + float(loss.nll), tokens + int(loss.tokens)
-            limits = [limit_for(length, model.longest) for length in batch.source_lengths.tolist()]
-            state = model.start(batch.source, batch.source_lengths)
-            best = search(model, state, limits, beam=self.config.validation.beam, alpha=ALPHA)
-            for row, hypotheses in zip(share.rows.tolist(), best, strict=True):
-                found[row] = self.vocabularies.target.decode(hypotheses[0].words)
+            for row, hypotheses in zip(share.rows, self._search(model, batch, share.rows), strict=True):
+                found[row] = self.vocabularies.target.decode(hypotheses[0].tokens)
         references = references_of(self._texts, lowercase=self.config.vocabulary.lowercase)
         bleu = BLEU().corpus_score(found, [references])
         samples = [
@@ -122,6 +121,12 @@ class TranslationTask:
             for pair, text in zip(self._texts[: self.config.validation.samples], found, strict=False)
         ]
         return Validation({"loss": nll / tokens, "bleu": bleu.score}, samples)
+
+    def _search(self, model: TranslationModel, batch: Batch, rows: Rows) -> list[list[Hypothesis]]:
+        """As a Translator searches, with the beam of the settings."""
+        sources = zip(rows, batch.source.tolist(), batch.source_lengths.tolist(), strict=True)
+        sentences = [Sentence(self._texts[row].source, ids[: length - 1]) for row, ids, length in sources]
+        return best_hypotheses(model, sentences, replace(TRANSLATION, beam=self.config.validation.beam))
 
     @cached_property
     def _texts(self) -> list[Pair]:

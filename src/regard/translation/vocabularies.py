@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.files import remove_leftovers, write_bytes
+from regard.files import file_digest, remove_leftovers, write_bytes, write_text
+from regard.text.vocabulary import Vocabulary
 from regard.translation.config import VocabularyConfig
 from regard.translation.corpus import Corpus
-from regard.translation.vocabulary import Vocabulary
 
 
 class Vocabularies(NamedTuple):
@@ -50,14 +50,29 @@ def learned_vocabularies(
     """Learn them from the corpora, each sentence as often as training sees it; or find them in the cache."""
     key = _key(corpora, weights, config)
     paths = [cache / f"{key}-{name}" for name in _names(config)]
-    if not all(path.exists() for path in paths):
+    damaged = [path for path in paths if path.exists() and not _whole(path)]
+    for path in damaged:
+        report(f"{path}, a learned vocabulary, is damaged; learning it anew")
+    if damaged or not all(path.exists() for path in paths):
         cache.mkdir(parents=True, exist_ok=True)
         remove_leftovers(cache)
         sides = [(0, 1)] if config.shared else [(0,), (1,)]
         for path, wanted in zip(paths, sides, strict=True):
             report(f"learning the {path.name.removeprefix(key + '-').removesuffix('.model')}")
-            write_bytes(path, Vocabulary.learn(_sentences(corpora, weights, wanted), config).model)
+            learned = Vocabulary.learn(_sentences(corpora, weights, wanted), config).model
+            write_text(_digest_path(path), hashlib.blake2b(learned, digest_size=16).hexdigest())  # first: never without
+            write_bytes(path, learned)
     return _load(paths, config)
+
+
+def _whole(path: Path) -> bool:
+    """Whether a learned vocabulary is as it was written; of older versions, which kept no digest, it is assumed."""
+    digest = _digest_path(path)
+    return not digest.exists() or digest.read_bytes() == file_digest(path).encode()
+
+
+def _digest_path(path: Path) -> Path:
+    return path.with_suffix(".blake2b")
 
 
 def _names(config: VocabularyConfig) -> list[str]:

@@ -1,23 +1,24 @@
-"""A translation watched while it is written: what each step of the decoder had before it, word by word."""
+"""A translation with the scores, weights and context of every decoder step, recorded while it is searched for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.translation.batches import Batch
-from regard.translation.model import RNNModel, TransformerModel, TranslationModel
+from regard.decoding import Hypothesis, Stepped
+from regard.text.vocabulary import Word
+from regard.text.words import Weights, merge_pieces, without_end
+from regard.translation.model import RNNModel, TranslationModel
 from regard.translation.results import Translation
-from regard.translation.vocabulary import Word
-from regard.translation.words import Weights, merge_pieces, without_end
 
 
-class Look(NamedTuple):
-    """One word being written."""
+class DecoderStep(NamedTuple):
+    """The attention of the decoder for one target word."""
 
     word: str
     scores: Weights | None
@@ -25,77 +26,86 @@ class Look(NamedTuple):
     weights: Weights | None
     """(source words,), summing to 1; None without attention"""
     context: Weights
-    """what the decoder got: the mix of the annotations, or without attention the same summary at every step"""
+    """the context vector: the weighted annotations, or without attention the encoder's summary at every step"""
 
 
 class Watched(NamedTuple):
-    """A translation and its making."""
+    """A translation with the attention of every decoder step: what `Translator.watch` gives."""
 
     translation: Translation
-    looks: list[Look]
-    """one for each word of the translation"""
+    """the same that `Translator.translate` gives"""
+    steps: list[DecoderStep]
+    """one for each target word, with its `word`, `scores`, `weights` and `context`"""
     heads: dict[str, Weights]
     """(target words, source words) for "layer 1, head 1" and so on; empty where there are no heads"""
 
 
-class Seen(NamedTuple):
-    """The same of one sentence, piece by piece and with the end marks: q target pieces, k source pieces."""
+class RecordedSteps:
+    """A translation model to be searched, whose hypotheses keep the scores, contexts and heads of their steps."""
 
-    scores: Weights | None
-    """(q, k)"""
-    contexts: Weights
-    """(q, a)"""
-    heads: Weights | None
-    """(layers, h, q, k)"""
+    def __init__(self, model: TranslationModel) -> None:
+        self.model = model
 
-
-@torch.no_grad()
-def see(model: TranslationModel, batch: Batch) -> Seen:
-    """What the model has before it while it writes the (single) given translation."""
-    state = model.start(batch.source, batch.source_lengths)
-    if isinstance(model, RNNModel):
-        words = model.target_embedding(batch.target[:, :-1])
-        decoded = model.decoder(words, state)
-        if not decoded.looks:
-            return Seen(None, _numbers(state.memory.summary.expand(words.shape[1], -1)), None)
-        contexts = torch.cat([look.context for look in decoded.looks], 1)
-        return Seen(_numbers(decoded.scores[0]), _numbers(contexts[0]), None)
-    assert isinstance(model, TransformerModel)
-    _, looks = model.decoder(model.target_embedding(batch.target[:, :-1]), state)
-    heads = torch.stack([look.weights[0] for look in looks])
-    shown = looks[max(0, len(looks) - 2)]  # the layer whose mean over heads is the translation's map
-    return Seen(None, _numbers(shown.context[0]), _numbers(heads))
+    def step(self, tokens: Tensor, state: Any) -> Stepped:
+        """One step of the model, with traces "context", and "scores" (RNN with attention) or "heads" (Transformer)."""
+        features, attended, after = self.model.attend(tokens.to(self.model.output.weight.device), state)
+        stepped = self.model.stepped(features, self.model.shown_weights(attended), after)
+        if not attended:
+            summary = state.memory.summary[:, None]
+            return stepped._replace(traces={"context": summary.expand(-1, tokens.shape[1], -1)})
+        if isinstance(self.model, RNNModel):
+            return stepped._replace(traces={"context": attended[0].context, "scores": attended[0].scores})
+        heads = torch.stack([layer.weights for layer in attended], 1)  # (b, layers, h, w, k)
+        context = attended[self.model.shown_layer(len(attended))].context
+        return stepped._replace(traces={"context": context, "heads": heads.movedim(3, 1)})
 
 
-def told(
-    translation: Translation, seen: Seen, target: Sequence[Word], source: Sequence[Word], *, soft: bool
+def watched(
+    translation: Translation,
+    found: Hypothesis,
+    target: Sequence[Word],
+    source: Sequence[Word],
+    *,
+    soft: bool,
+    last: int = -1,
 ) -> Watched:
-    """Pieces to words; ``soft`` says that the weights are a softmax of the scores."""
-    scores = None if seen.scores is None else merge_scores(seen.scores[: _end(target)], target, source, soft=soft)
-    contexts = [seen.contexts[word.start : word.stop].mean(0) for word in target]
-    weights = translation.weights
-    looks = [
-        Look(
+    """The traces of a hypothesis, from pieces to words; ``soft`` says that the weights are a softmax of the scores.
+
+    ``last`` is the source word that EOS counts with, as for `without_end`.
+    """
+    traces = _of_words(found.traces, target)
+    context, weights = traces["context"], translation.weights
+    scores = merge_scores(traces["scores"], target, source, soft=soft, last=last) if "scores" in traces else None
+    steps = [
+        DecoderStep(
             word.text,
-            None if scores is None else scores[place],
-            None if weights is None else weights[place],
-            contexts[place],
+            None if scores is None else scores[row],
+            None if weights is None else weights[row],
+            context[word.start : word.stop].mean(0),
         )
-        for place, word in enumerate(target)
+        for row, word in enumerate(target)
     ]
     heads = {
-        f"layer {layer}, head {head}": without_end(merge_pieces(table[: _end(target)], target, source))
-        for layer, tables in enumerate(() if seen.heads is None else seen.heads, 1)
+        f"layer {layer}, head {head}": without_end(merge_pieces(table, target, source), last)
+        for layer, tables in enumerate(np.moveaxis(traces["heads"], 0, 2) if "heads" in traces else (), 1)
         for head, table in enumerate(tables, 1)
     }
-    return Watched(translation, looks, heads)
+    return Watched(translation, steps, heads)
 
 
-def merge_scores(scores: Weights, target: Sequence[Word], source: Sequence[Word], *, soft: bool = True) -> Weights:
-    """Scores piece by piece (the last column is the end mark) to word by word, so that they still tell the weights.
+def _of_words(traces: Mapping[str, NDArray[Any]], target: Sequence[Word]) -> dict[str, Weights]:
+    """The rows of the target's pieces alone: the row of EOS belongs to no word."""
+    stop = target[-1].stop if target else 0
+    return {name: np.asarray(trace[:stop], dtype=np.float64) for name, trace in traces.items()}
 
-    A source word gets log(sum(exp)) of its pieces' scores: its softmax then is the sum of their weights. The end mark
-    counts with the last word, as it does in the weights. Where the weights are no softmax, it gets the highest.
+
+def merge_scores(
+    scores: Weights, target: Sequence[Word], source: Sequence[Word], *, soft: bool = True, last: int = -1
+) -> Weights:
+    """Scores of pieces (the last column is EOS) to scores of words, such that their softmax still gives the weights.
+
+    A source word gets the logsumexp of its pieces' scores: its softmax then is the sum of their weights. EOS
+    counts with the ``last`` word, as it does in the weights. Where the weights are no softmax, it gets the highest.
     A target word gets the mean of its pieces' rows.
 
     >>> pieces = np.log([[0.5, 0.25, 0.125, 0.125]])
@@ -103,16 +113,8 @@ def merge_scores(scores: Weights, target: Sequence[Word], source: Sequence[Word]
     array([[0.75, 0.25]])
     """
     joined = np.logaddexp if soft else np.maximum
-    stops = [word.stop for word in source[:-1]] + [scores.shape[1]]
-    columns = [joined.reduce(scores[:, word.start : stop], 1) for word, stop in zip(source, stops, strict=True)]
+    columns = [joined.reduce(scores[:, word.start : word.stop], 1) for word in source]
+    columns[last] = joined(columns[last], scores[:, -1])
     by_source = np.stack(columns, 1)
     rows = [by_source[word.start : word.stop].mean(0) for word in target]
     return np.stack(rows) if rows else np.zeros((0, len(source)))
-
-
-def _end(words: Sequence[Word]) -> int:
-    return words[-1].stop if words else 0
-
-
-def _numbers(tensor: Tensor) -> Weights:
-    return tensor.double().cpu().numpy()

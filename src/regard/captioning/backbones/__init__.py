@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Protocol
-
-from PIL import Image
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.errors import UnknownName, did_you_mean
-from regard.training.tasks import load
+from regard.training.config import load
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from torch import Tensor
 
 BACKBONES = {
     "efficientnet-lite0": "regard.captioning.backbones.efficientnet:EfficientNetLite0",
+    "efficientnet-lite0-448": "regard.captioning.backbones.efficientnet:fine",
     "small-cnn": "regard.captioning.backbones.small_cnn:SmallCNN",
 }
 _DIRECTORY = "regard.captioning.backbones.huggingface:HuggingFace"

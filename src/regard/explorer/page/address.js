@@ -3,7 +3,7 @@
 import { recall, remember } from "./memory.js";
 
 const TOKEN = "regard-token";
-export const VIEWS = ["steps", "translate", "caption", "kinds"];
+export const VIEWS = ["steps", "translate", "caption", "kinds", "inspect"];
 
 /**
  * Keep the token that `regard serve` put into the address, and take it out of what people copy. Tabs of the same

@@ -2,16 +2,17 @@
 
 import { currentParams, currentView, keepToken, write } from "./address.js";
 import * as api from "./api.js";
-import { h } from "./dom.js";
+import { h } from "../viewer/dom.js";
 import { errorBox, modelsLine } from "./models.js";
 import { saveBar } from "./save.js";
 import { themeSwitch } from "./theme.js";
 
 const OPENERS = {
-  steps: () => import("./steps.js"),
-  translate: () => import("./translate.js"),
-  caption: () => import("./caption.js"),
-  kinds: () => import("./kinds.js"),
+  steps: () => import("../views/steps.js"),
+  translate: () => import("../views/translate.js"),
+  caption: () => import("../views/caption.js"),
+  kinds: () => import("../views/kinds.js"),
+  inspect: () => import("../views/inspect.js"),
 };
 const NEED_NO_MODEL = ["steps", "kinds"];
 

@@ -1,6 +1,6 @@
 // The controls that views share: each with a name of its own.
 
-import { h } from "./dom.js";
+import { h } from "../viewer/dom.js";
 
 /** A choice of one among {value: name}. */
 export function choice(label, options, value, onChange) {
@@ -15,7 +15,7 @@ export function choice(label, options, value, onChange) {
 
 /** A small whole number with buttons to change it. */
 export function stepper(label, value, [lowest, highest], onChange) {
-  const button = (sign, name, next) =>
+  const changer = (sign, name, next) =>
     h("button", {
       type: "button",
       "aria-label": `${label}: ${name}`,
@@ -30,9 +30,9 @@ export function stepper(label, value, [lowest, highest], onChange) {
     h(
       "span",
       { class: "stepper-body" },
-      button("−", "one fewer", value - 1),
+      changer("−", "one fewer", value - 1),
       h("output", { text: String(value) }),
-      button("+", "one more", value + 1),
+      changer("+", "one more", value + 1),
     ),
   );
 }

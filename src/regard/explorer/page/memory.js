@@ -1,10 +1,10 @@
 // What the browser keeps for this server's address; where it keeps nothing, this page remembers while it is open.
 
-const here = new Map();
+const inMemory = new Map();
 
 /** Keep a text for every tab, or with "sessionStorage" for this one. */
 export function remember(key, text, store = "localStorage") {
-  here.set(key, text);
+  inMemory.set(key, text);
   try {
     window[store].removeItem(key);
     window[store].setItem(key, text);
@@ -15,8 +15,8 @@ export function remember(key, text, store = "localStorage") {
 
 export function recall(key, store = "localStorage") {
   try {
-    return window[store].getItem(key) ?? here.get(key) ?? null;
+    return window[store].getItem(key) ?? inMemory.get(key) ?? null;
   } catch {
-    return here.get(key) ?? null;
+    return inMemory.get(key) ?? null;
   }
 }

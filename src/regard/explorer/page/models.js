@@ -1,19 +1,19 @@
 // Which models the server has, and what to say where it has none.
 
-import { h, prose } from "./dom.js";
+import { h, prose } from "../viewer/dom.js";
 
-export const looks = (model) => Boolean(model.attention) && model.attention !== "none";
+export const hasAttention = (model) => Boolean(model.attention) && model.attention !== "none";
 
 /** The models of a task, those with attention first; each with a `label`: of a run's path the last part, if unlike. */
 export function modelsFor(models, task) {
-  const able = models.filter((model) => model.task === task).sort((a, b) => looks(b) - looks(a));
+  const able = models.filter((model) => model.task === task).sort((a, b) => hasAttention(b) - hasAttention(a));
   const last = ({ name }) => name.split(/[\\/]/).filter(Boolean).at(-1) ?? name;
   const alone = (model) => able.filter((other) => last(other) === last(model)).length === 1;
   return able.map((model) => ({ ...model, label: alone(model) ? last(model) : model.name }));
 }
 
 export function modelChoices(models) {
-  const kind = (model) => (looks(model) ? model.attention : "no attention");
+  const kind = (model) => (hasAttention(model) ? model.attention : "no attention");
   return Object.fromEntries(models.map((model) => [model.name, `${model.label} (${kind(model)})`]));
 }
 

@@ -1,14 +1,17 @@
 // The decoder word by word: for each word written, the scores, the weights and the context it was written from.
 
 import { button } from "./controls.js";
-import { colourOf, css, inkOn, signedShades } from "./colours.js";
-import { h } from "./dom.js";
-import { percent, short } from "./numbers.js";
+import { shadeStyles, signedShades } from "../viewer/colours.js";
+import { h } from "../viewer/dom.js";
+import { percent, short } from "../viewer/numbers.js";
 
 const PACE = 1100; // milliseconds a word
 
 export class Player {
-  /** `map` holds columns (source words) and steps [{word, scores, weights, context}]; `onStep(index)` when it moves. */
+  /**
+   * `map` holds columns (source words), steps [{word, scores, weights, context}] and perhaps hidden columns;
+   * `onStep(index)` when it moves.
+   */
   constructor(map, { step = 0, onStep = () => {} } = {}) {
     this.steps = map.steps;
     this.onStep = onStep;
@@ -33,7 +36,7 @@ export class Player {
       "aria-label": "Word of the translation",
       on: { input: () => this.go(Number(this.slider.value)) },
     });
-    this.rows = this.names.map((name) => new SourceRow(name));
+    this.rows = this.names.map((name, j) => new SourceRow(name, map.hidden?.includes(j)));
     this.say = h("p", { class: "step-say", role: "status" });
     this.context = h("div", { class: "context-strip", role: "img" });
     this.contextName = h("p", { class: "rg-note" });
@@ -150,7 +153,7 @@ export class Player {
     );
     const [shade] = signedShades([context]);
     this.context.replaceChildren(
-      ...context.map((x, i) => h("span", { title: short(x), style: { backgroundColor: css(colourOf(shade[i])) } })),
+      ...context.map((x, i) => h("span", { title: short(x), style: shadeStyles(shade[i]) })),
     );
   }
 
@@ -160,11 +163,12 @@ export class Player {
 }
 
 class SourceRow {
-  constructor(name) {
+  constructor(name, isHidden = false) {
+    this.isHidden = isHidden;
     this.score = h("td", { class: "number" });
     this.number = h("span", { class: "number" });
     this.bar = h("span", { class: "bar" });
-    this.name = h("th", { scope: "row", dir: "auto" }, h("span", { class: "source-word", text: name }));
+    this.name = h("th", { scope: "row", dir: "auto" }, h(isHidden ? "s" : "span", { class: "source-word", text: name }));
     this.element = h(
       "tr",
       {},
@@ -175,14 +179,15 @@ class SourceRow {
   }
 
   show(score, weight) {
+    if (this.isHidden) {
+      this.score.textContent = "hidden";
+      this.number.textContent = "0";
+      return;
+    }
     this.score.textContent = score === undefined || score === null ? "" : short(score);
     this.number.textContent = weight === undefined ? "" : short(weight);
     this.bar.style.width = `${Math.max(0, Math.min(1, weight ?? 0)) * 100}%`;
-    const colour = colourOf(weight ?? 0);
     const lit = weight >= 0.1;
-    Object.assign(this.name.firstChild.style, {
-      backgroundColor: lit ? css(colour) : "",
-      color: lit ? inkOn(colour) : "",
-    });
+    Object.assign(this.name.firstChild.style, lit ? shadeStyles(weight) : { backgroundColor: "", color: "" });
   }
 }

@@ -1,7 +1,7 @@
 // Save what is on the screen: a picture, its numbers, or a page of its own.
 
 import { exportHtml } from "./api.js";
-import { h } from "./dom.js";
+import { h } from "../viewer/dom.js";
 import { toPng, toSvg } from "./svg.js";
 
 const KINDS = {
@@ -11,12 +11,12 @@ const KINDS = {
   HTML: ({ data }) => exportHtml(data),
 };
 
-/** `snapshot()` gives {name, data, json?}, or null while there is nothing to save. */
+/** `snapshot()` gives {name, data, json?}, at once or later, or null while there is nothing to save. */
 export function saveBar(snapshot, app) {
   const save = async (kind) => {
-    const taken = snapshot();
-    if (!taken) return app.notify("There is nothing to save yet.");
     try {
+      const taken = await snapshot();
+      if (!taken) return app.notify("There is nothing to save yet.");
       download(await KINDS[kind](taken), `${taken.name}.${kind.toLowerCase()}`);
       return app.notify(`Saved ${taken.name}.${kind.toLowerCase()}`);
     } catch (error) {

@@ -1,7 +1,7 @@
 // What Steps shows, and how an address says it: only what differs from the rung's example is written.
 
-import { NORMALIZERS } from "./maths.js";
-import { PRESETS, SCORE_NAMES, scoreWeights } from "./presets.js";
+import { NORMALIZERS } from "../maths/maths.js";
+import { PRESETS, SCORE_NAMES, scoreWeights } from "../maths/presets.js";
 
 export const LIMITS = { rows: 8, width: 8 };
 const TABLES = ["query", "keys", "values", "inputs", "W_Q", "W_K", "W_V", "W_O"];

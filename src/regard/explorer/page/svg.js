@@ -1,9 +1,10 @@
 // What is on the screen as SVG, on white paper whatever the page's colours are.
 
-import { colourOf, css, inkOn, scaleTop, signedShades } from "./colours.js";
-import { plainFormula } from "./dom.js";
-import { share, short } from "./numbers.js";
-import { paintVeil } from "./photo.js";
+import { topOf } from "../viewer/by.js";
+import { colourOf, css, inkOn, signedShades } from "../viewer/colours.js";
+import { plainFormula } from "../viewer/dom.js";
+import { share, short } from "../viewer/numbers.js";
+import { lightOf, paintHidden, paintVeil } from "../viewer/photo.js";
 
 const SANS = "system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif";
 const MONO = "ui-monospace, 'DejaVu Sans Mono', monospace";
@@ -107,13 +108,15 @@ function tablePicture(table) {
   };
 }
 
-function mapPicture({ rows, columns, weights }) {
+function mapPicture({ rows, columns, weights, needed, by, hidden = [] }) {
+  const isNeeded = by === "needed" && needed;
+  const shown = isNeeded ? needed : weights;
   const cell = Math.max(16, Math.min(42, 900 / columns.length));
   const size = Math.max(10, Math.min(14, cell * 0.45));
   const left = Math.max(0, ...rows.map((word) => measure(word, size))) + 8;
   const slanted = Math.max(0, ...columns.map((word) => measure(word, size))) * Math.SQRT1_2;
   const top = slanted + size + 6;
-  const most = scaleTop(weights);
+  const most = topOf(shown, isNeeded);
   let body = columns
     .map((word, j) =>
       label(0, 0, word, size, { at: `translate(${fixed(left + (j + 0.5) * cell)} ${fixed(top - 6)}) rotate(-45)` }),
@@ -122,26 +125,27 @@ function mapPicture({ rows, columns, weights }) {
   rows.forEach((word, i) => {
     body += label(left - 8, top + (i + 0.5) * cell + size * 0.35, word, size, { anchor: "end" });
     columns.forEach((_, j) => {
-      const number = cell >= 30 ? share(weights[i][j]) : "";
-      body += square(left + j * cell, top + i * cell, cell, cell, weights[i][j] / most, number);
+      const number = cell >= 30 && !hidden.includes(j) ? share(shown[i][j]) : "";
+      const shade = hidden.includes(j) ? NaN : Math.max(0, shown[i][j]) / most;
+      body += square(left + j * cell, top + i * cell, cell, cell, shade, number);
     });
   });
   const bottom = top + cell * rows.length;
   return {
     width: Math.max(left + cell * columns.length + slanted, left + 130),
     height: bottom + 30,
-    body: body + moved(scaleBar(most), left, bottom + 14),
+    body: body + moved(scaleBar(most, isNeeded ? " nats" : ""), left, bottom + 14),
   };
 }
 
-/** The colours from weight 0 to the most. */
-function scaleBar(most) {
+/** The colours from 0 to the most. */
+function scaleBar(most, unit) {
   const steps = Array.from({ length: 24 }, (_, i) => {
     const colour = css(colourOf(i / 23));
     return `<rect x="${fixed(12 + i * 3)}" y="2" width="3.2" height="9" fill="${colour}"/>`;
   });
   const words = { fill: QUIET };
-  return label(0, 11, "0", 11, words) + steps.join("") + label(90, 11, Number(most.toPrecision(6)), 11, words);
+  return label(0, 11, "0", 11, words) + steps.join("") + label(90, 11, `${Number(most.toPrecision(6))}${unit}`, 11, words);
 }
 
 async function photoPicture(data) {
@@ -155,7 +159,9 @@ async function photoPicture(data) {
     Object.assign(canvas, { width: width * 2, height: height * 2 });
     const pen = canvas.getContext("2d");
     pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    paintVeil(pen, data.weights[i], data.hard, canvas.width, canvas.height);
+    if (data.by === "needed" && data.needed) paintVeil(pen, lightOf(data.needed[i]), false, canvas.width, canvas.height);
+    else paintVeil(pen, data.weights[i], data.hard, canvas.width, canvas.height);
+    paintHidden(pen, data, canvas.width, canvas.height);
     return {
       width,
       height: height + 24,
@@ -221,6 +227,7 @@ function measure(text, size, font = SANS, weight = 400) {
 function escaped(text) {
   const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return String(text)
+    // oxlint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "")
     .toWellFormed()
     .replace(/[&<>"]/g, (mark) => entities[mark]);

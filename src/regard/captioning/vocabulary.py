@@ -1,0 +1,33 @@
+"""The vocabulary of a captioner: learned from the captions, or stored in a run directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from regard.captioning.config import CaptionVocabularyConfig
+from regard.captioning.tokens import plain
+from regard.files import write_bytes
+from regard.text.vocabulary import Vocabulary
+
+_FILE = "vocabulary.model"
+
+
+def learned_vocabulary(captions: Iterable[str], config: CaptionVocabularyConfig) -> Vocabulary:
+    """Learn it from the captions of the training corpora."""
+    return Vocabulary.learn(normalized(captions, config), config)
+
+
+def stored_vocabulary(run: Path, config: CaptionVocabularyConfig) -> Vocabulary:
+    """That of a run directory."""
+    return Vocabulary.load(run / _FILE, lowercase=config.lowercase, normalization=config.normalization)
+
+
+def store_vocabulary(vocabulary: Vocabulary, run: Path) -> None:
+    """Write it into a run directory."""
+    write_bytes(run / _FILE, vocabulary.model)
+
+
+def normalized(captions: Iterable[str], config: CaptionVocabularyConfig) -> list[str]:
+    """Captions as the vocabulary takes them: lowered and without punctuation where the settings say ``plain``."""
+    return [plain(caption) if config.plain else caption for caption in captions]

@@ -1,0 +1,112 @@
+"""Whether attention matters: measured on models whose attention is known to matter, or not to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.errors import DataError, InputError
+from regard.text.faithfulness import SHARES, Subject, estimate, measure, spearman
+from regard.text.padding import padded_targets
+from tests.captioning.test_model import GRID, pictures, trained
+from tests.translation.untrained import RNN, untrained
+
+
+def subjects(model, count: int = 24) -> list[Subject]:
+    cells, captions, _ = pictures(np.random.default_rng(5), count)
+    target, _ = padded_targets(captions)
+    places = torch.arange(GRID.cells).expand(count, -1)
+    with torch.no_grad():
+        return [Subject(model.start(cells), target, places, places)]
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """A captioner that reads the named cells, trained until it does."""
+    return trained(250, asked_by="current").eval()
+
+
+def test_attention_that_reads_cells_matters(reader):
+    found = measure(reader, subjects(reader))
+    assert found.uniform.low > 0.2
+    assert found.permuted.low > 0.2
+    fifth = next(erased for erased in found.hidden if erased.share == 0.2)
+    assert fifth.most.value > 3 * max(fifth.random.value, 0.05)
+    kept = next(erased for erased in found.kept if erased.share == 0.5)
+    assert kept.most.value < kept.random.value
+    assert found.entropy.high < 0.7
+    assert [erased.share for erased in found.hidden] == list(SHARES)
+
+
+def test_weights_that_order_the_parts_by_what_they_cost_correlate_with_it(reader, monkeypatch):
+    def as_weighted(model, state, target, _, parts):
+        return model.force_from(state, target).weights[0].T[:parts]
+
+    monkeypatch.setattr("regard.text.faithfulness.left_out", as_weighted)
+    assert measure(reader, subjects(reader, 4)).correlation == pytest.approx((1, 1, 1))
+
+
+def test_attention_whose_context_is_not_read_costs_nothing(reader):
+    class Even:
+        """The same state, whatever is done to its attention."""
+
+        def __init__(self, state):
+            self._state = state
+
+        def __getattr__(self, name):
+            if name in ("hide", "normalized_by"):
+                return lambda *_: self
+            return getattr(self._state, name)
+
+        def keep(self, rows):
+            return Even(self._state.keep(rows))
+
+    subject = subjects(reader)[0]
+    original = reader.force_from
+    reader.force_from = lambda state, target: original(getattr(state, "_state", state), target)
+    try:
+        found = measure(reader, [subject._replace(state=Even(subject.state))])
+    finally:
+        del reader.force_from
+    assert found.uniform == found.permuted == (0, 0, 0)
+    assert all(erased.most.value == erased.random.value == 0 for erased in found.hidden + found.kept)
+
+
+def test_figures_are_a_table_json_and_a_picture(reader, tmp_path):
+    found = measure(reader, subjects(reader, 6))
+    told = found.to_json()
+    assert told["uniform"] == list(found.uniform)
+    assert told["hidden"][1]["share"] == 0.2
+    assert dict(found.rows())["uniform weights cost"] == f"{found.uniform:.3f}"
+    assert found.plot(tmp_path / "curves.png").stat().st_size > 10_000
+
+
+def test_an_interval_holds_the_mean_and_narrows_with_more_examples():
+    rng = np.random.default_rng(0)
+    few, many = (estimate(rng.normal(2, 1, size=n), np.ones(n)) for n in (20, 2000))
+    assert few.low < few.value < few.high
+    assert many.high - many.low < (few.high - few.low) / 4
+    assert many.low < 2 < many.high
+    assert f"{many:.1f}".startswith("2.0 (")
+
+
+def test_ranks_agree_as_spearman_has_them():
+    assert spearman([1, 2, 3], [3, 5, 9]) == pytest.approx(1)
+    assert spearman([1, 2, 3], [9, 5, 3]) == pytest.approx(-1)
+    assert spearman([1, 1, 2], [1, 2, 3]) == pytest.approx(np.sqrt(3) / 2)  # ties at their mean: 1.5, 1.5, 3
+    assert np.isnan(spearman([1, 1, 1], [1, 2, 3]))
+
+
+def test_translators_are_measured_and_those_without_attention_refused(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("the red cat sees a dog\tle chat rouge voit un chien\na dog sees the cat\tun chien voit le chat\n")
+    found = regard.faithfulness(untrained(**RNN), pairs)
+    assert found.examples == 2
+    with pytest.raises(InputError, match="no attention"):
+        regard.faithfulness(untrained(**RNN, attention="none"), pairs)
+    with pytest.raises(InputError, match="Translator or a Captioner; str came"):
+        regard.faithfulness("en-fr", pairs)
+    with pytest.raises(DataError, match="no texts"):
+        measure(untrained(**RNN).model, [])

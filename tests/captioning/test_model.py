@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.captioning.batches import CaptionBatch
+from regard.captioning.batches import CaptionBatch, Lesson
 from regard.captioning.model import CaptionModel, Grid, build_model
 from regard.captioning.model_config import CaptionModelConfig
+from regard.captioning.mosaic import WHOLE
 from regard.captioning.search import best_hypotheses
 from regard.errors import InputError
 from regard.nn.attention import straight_through
@@ -192,6 +193,67 @@ def test_the_doubly_stochastic_term_by_hand():
     seen = torch.stack([weights[0, :3].sum(0), weights[1, :2].sum(0)])
     assert losses[1] - losses[0] == pytest.approx(0.5 * float((1 - seen).square().sum()), rel=1e-4)
     assert float(weighed.eval()(batch).objective.detach()) == pytest.approx(losses[0], rel=1e-5)
+
+
+def lesson_batch() -> CaptionBatch:
+    """A mosaic whose upper left quarter is told, where its first thing is, and a whole photograph."""
+    cells, captions, places = pictures(np.random.default_rng(1), 2)
+    assert places[0] == [0, 7]
+    content = torch.tensor([[False, True, False]] * 2)
+    return CaptionBatch(cells, padded_targets(captions)[0], lesson=Lesson(torch.tensor([0, WHOLE]), content))
+
+
+@pytest.mark.parametrize("attention", ["soft", "hard"])
+def test_what_mosaics_teach_by_hand(attention):
+    batch = lesson_batch()
+    settings = {"attention": attention, "estimator": "straight_through", "doubly_stochastic": 0}
+    untaught, taught = build(**settings), build(**settings, taught=2.0)
+    losses = [float(model.train()(batch).objective.detach()) for model in (untaught, taught)]
+    with torch.no_grad():
+        decoded = taught.eval()._decode(batch.target[:, :-1], taught.start(batch.pictures))
+    shares = decoded.scores[0, 1].softmax(-1)
+    # Of a grid of 3 x 3 cells the upper left quarter has a whole cell, two halves and a fourth of the middle one.
+    inside = shares[0] + (shares[1] + shares[3]) / 2 + shares[4] / 4
+    assert losses[1] - losses[0] == pytest.approx(-2 * float(inside.log()), rel=1e-4)
+    assert float(taught(batch).objective.detach()) == pytest.approx(losses[0], rel=1e-5)
+
+
+def test_teaching_moves_the_attention_into_the_quarter():
+    batch, model = lesson_batch(), build(taught=5.0, gate=False).train()
+    right = model.quarters[0]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model(batch).objective.backward()
+        optimizer.step()
+    weights = model.eval().force(batch).weights
+    assert float(weights[0, 1] @ right) > 0.9
+    assert float(build().eval().force(batch).weights[0, 1] @ right) < 0.5
+
+
+def test_samples_that_are_rewarded_leave_the_teaching_as_it_was():
+    class Indifferent:
+        count = 2
+
+        def scores(self, _, drawn):
+            return [[1.0] * self.count for _ in drawn]
+
+    batch, model = lesson_batch(), build(taught=2.0).train()
+    model.critic = Indifferent()
+    objective = model(batch).objective.detach()
+    model.critic = None
+    untaught = build().train()
+    assert float(objective) == pytest.approx(float((model(batch).objective - untaught(batch).objective).detach()))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_first_state_of_zero_knows_nothing_of_the_picture(cell):
+    cells, _, _ = pictures(np.random.default_rng(0), 3)
+    model = build(first_state="zero", cell=cell).eval()
+    assert all((part == 0).all() for part in model.start(cells).hidden)
+    assert not any(name.startswith("decoder.first") for name in model.state_dict())
+    assert all((part != 0).any() for part in build(cell=cell).eval().start(cells).hidden)
+    assert best_hypotheses(model, cells, SearchOptions(2, max_length=5))
 
 
 @pytest.mark.parametrize("places", [False, True])

@@ -7,7 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.captioning.mosaic import Varied, joined, overlap, picture_of
+from regard.captioning.batches import Captions
+from regard.captioning.mosaic import WHOLE, Varied, joined, overlap, picture_of
 from regard.captioning.task import CaptionTask
 from regard.errors import ConfigError
 from regard.training.config import load_config
@@ -77,6 +78,24 @@ def test_the_same_batch_is_drawn_the_same_and_another_one_otherwise():
     assert not torch.equal(first, rows([3, 4, 5, 6, 7, 8], seed=1))
 
 
+def test_batches_say_which_quarter_is_told_and_where_the_words_are_that_it_teaches():
+    varied = Varied(
+        Numbered(4, 4), (4, 4), share=0.5, quarters=Numbered(2, 2), usable=np.arange(100, 140), mirror=False
+    )
+    captions = Captions(varied, [[[5, 6, 7]], [[8, 9]]] * 20)
+    captions.content = [[1, 2], []] * 20
+    batch = captions.batch(np.arange(40))
+    grids = batch.pictures.view(40, 4, 4, 2)[..., 0]
+    for number, told, grid in zip(batch.numbers, batch.lesson.told, grids, strict=True):
+        quarters = [grid[:2, :2], grid[:2, 2:], grid[2:, :2], grid[2:, 2:]]
+        there = [place for place, quarter in enumerate(quarters) if (quarter == number).all()]
+        assert there == ([0, 1, 2, 3] if told == WHOLE else [told])
+    assert {WHOLE, 0, 1, 2, 3} == set(batch.lesson.told.tolist())
+    assert batch.lesson.content[:2].tolist() == [[False, True, True, False], [False] * 4]
+    captions.content = None
+    assert captions.batch(np.arange(4)).lesson is None
+
+
 def test_a_mirror_turns_about_half_of_the_pictures():
     plain = Numbered(2, 3).rows(range(200)).view(200, 2, 3, 2)
     found = Varied(Numbered(2, 3), (2, 3), mirror=True).rows(np.arange(200)).view(200, 2, 3, 2)
@@ -89,3 +108,8 @@ def test_a_grid_that_cannot_be_quartered_is_refused(scenes, tmp_path):
     task = CaptionTask(load_config(run_file(scenes, tmp_path / "run", data__mosaic=0.5)))
     with pytest.raises(ConfigError, match=r"data.mosaic = 0.5 joins four grids .*efficientnet-lite0-448"):
         task.prepare(tmp_path, begun=False, threads=1, report=lambda _: None)
+
+
+def test_teaching_without_mosaics_is_refused(scenes, tmp_path):
+    with pytest.raises(ConfigError, match=r"model.taught = 0.3 is what mosaics teach, and data.mosaic = 0 makes none"):
+        load_config(run_file(scenes, tmp_path / "run", model__taught=0.3))

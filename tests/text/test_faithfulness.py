@@ -78,7 +78,7 @@ def test_figures_are_a_table_json_and_a_picture(reader, tmp_path):
     found = measure(reader, subjects(reader, 6))
     told = found.to_json()
     assert told["uniform"] == list(found.uniform)
-    assert told["hidden"][1]["share"] == 0.2
+    assert told["hidden"][2]["share"] == 0.2
     assert dict(found.rows())["uniform weights cost"] == f"{found.uniform:.3f}"
     assert found.plot(tmp_path / "curves.png").stat().st_size > 10_000
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.captioning.mosaic import Pictures
+from regard.captioning.mosaic import Pictures, Varied
 from regard.text.padding import padded_targets
 from regard.training.order import Rows, Section
+
+
+class Lesson(NamedTuple):
+    """What mosaics teach the attention."""
+
+    told: Tensor
+    """(b,): the quarter that the caption tells, or WHOLE"""
+    content: Tensor
+    """(b, q): True at the content words after the first"""
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class CaptionBatch:
     target: Tensor
     numbers: Tensor | None = None
     """(b,): the number of each picture among all; on the CPU"""
+    lesson: Lesson | None = None
 
     def __len__(self) -> int:
         return int(self.target.shape[0])
@@ -31,7 +42,8 @@ class CaptionBatch:
     def to(self, device: torch.device | str) -> CaptionBatch:
         """The batch on another device."""
         pictures, target = (part.to(device, non_blocking=True) for part in (self.pictures, self.target))
-        return CaptionBatch(pictures, target, self.numbers)
+        lesson = self.lesson and Lesson(*(part.to(device, non_blocking=True) for part in self.lesson))
+        return CaptionBatch(pictures, target, self.numbers, lesson)
 
 
 class Captions:
@@ -44,6 +56,8 @@ class Captions:
         self.picture_of = np.repeat(np.arange(len(captions)), [len(several) for several in captions])
         self._lengths = np.array([len(ids) for ids in self.ids], np.int64)
         self.sections = [Section(len(self.ids))]
+        self.content: Sequence[Sequence[int]] | None = None
+        """of each caption, where its content words after the first stand; None where mosaics teach nothing"""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -56,4 +70,10 @@ class Captions:
         """The rows as padded tensors."""
         target, _ = padded_targets([self.ids[row] for row in rows])
         numbers = self.picture_of[rows]
-        return CaptionBatch(self.pictures.rows(numbers), target, torch.from_numpy(numbers))
+        if self.content is None or not isinstance(self.pictures, Varied):
+            return CaptionBatch(self.pictures.rows(numbers), target, torch.from_numpy(numbers))
+        pictures, told = self.pictures.drawn(numbers)
+        content = torch.zeros(len(target), target.shape[1] - 1, dtype=torch.bool)
+        for place, row in enumerate(rows):
+            content[place, list(self.content[row])] = True
+        return CaptionBatch(pictures, target, torch.from_numpy(numbers), Lesson(told, content))

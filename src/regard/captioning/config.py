@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from regard.captioning.backbones import BACKBONES
 from regard.captioning.model_config import CaptionModelConfig
@@ -98,6 +100,15 @@ class CaptionConfig(RunConfig):
     training: TrainingConfig = setting(
         TrainingConfig(batch_tokens=768, learning_rate=0.001, warmup=200, validate_every=400), "How to train."
     )
+
+    @model_validator(mode="after")
+    def _teaches_with_mosaics(self) -> Self:
+        if self.model.taught and not self.data.mosaic:
+            raise ValueError(
+                f"model.taught = {self.model.taught} is what mosaics teach, and data.mosaic = 0 makes none: set "
+                "data.mosaic = 0.5, or model.taught = 0"
+            )
+        return self
 
     def check_portable(self) -> None:
         if self.data.backbone not in BACKBONES:

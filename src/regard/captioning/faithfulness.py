@@ -16,13 +16,12 @@ from regard.captioning.hidden import blocks_of
 from regard.captioning.mosaic import QUARTERS, overlap, picture_of
 from regard.captioning.photos import open_photo
 from regard.captioning.search import model_inputs
-from regard.captioning.tokens import FUNCTION_WORDS
-from regard.captioning.vocabulary import normalized
+from regard.captioning.vocabulary import later_content_words, normalized
 from regard.errors import DataError
 from regard.text.faithfulness import Estimate, Faithfulness, Subject, estimate, measure
 from regard.text.interventions import uniform
 from regard.text.padding import padded_targets
-from regard.text.special_tokens import EOS, PAD
+from regard.text.special_tokens import PAD
 
 if TYPE_CHECKING:
     from regard.captioning.captioner import Captioner
@@ -114,8 +113,7 @@ def _found(
     even = captioner.model.force_from(state.normalized_by(uniform), target)
     assert forced.weights is not None
     for row, place in enumerate(places):
-        words = captioner.vocabulary.words([token for token in target[row, 1:].tolist() if token > EOS])
-        content = [word.start for word in words if word.text not in FUNCTION_WORDS][1:]
+        content = later_content_words(captioner.vocabulary, target[row, 1:].tolist())
         right = torch.from_numpy(overlap(place, grid.rows, grid.columns)).flatten()
         weights = forced.weights[row, content].double()
         yield _Found(

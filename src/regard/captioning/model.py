@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regard.captioning.model_config import CaptionModelConfig
+from regard.captioning.mosaic import QUARTERS, WHOLE, overlap
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.dropout import Dropout
 from regard.nn.output import Loss
 from regard.nn.reinforce import Drawn, Reinforce
 from regard.nn.scores import LocationScore, TrainableScore
-from regard.text.self_critical import self_critical_loss
+from regard.text.self_critical import Critic, self_critical_loss
 from regard.text.special_tokens import BOS, PAD, UNK
 from regard.text.text_model import TextModel, initialized, output_for
 
 if TYPE_CHECKING:
     from regard.captioning.backbones import Backbone
-    from regard.captioning.batches import CaptionBatch
+    from regard.captioning.batches import CaptionBatch, Lesson
     from regard.normalizers import Normalizer
 
 
@@ -51,6 +53,8 @@ class CaptionModel(TextModel):
         UNK,
     )  # references hold words outside the vocabulary; captions of the model need not
 
+    quarters: Tensor
+
     def __init__(self, config: CaptionModelConfig, grid: Grid, vocabulary: int, cnn: nn.Module | None = None) -> None:
         super().__init__()
         self.config, self.grid, self.cnn = config, grid, cnn
@@ -77,7 +81,10 @@ class CaptionModel(TextModel):
             gate=config.gate,
             readout=config.readout,
             dropout=config.dropout_layers,
+            predict_first=config.first_state == "mean",
         )
+        quarters = np.stack([overlap(place, grid.rows, grid.columns) for place in range(QUARTERS)])  # of each cell
+        self.register_buffer("quarters", torch.from_numpy(quarters).float().flatten(1), persistent=False)
         self.reinforce = (
             Reinforce(
                 weight=config.reinforce_weight,
@@ -94,7 +101,7 @@ class CaptionModel(TextModel):
         return self.decoder.attention.normalize
 
     def start(self, pictures: Tensor, normalize: Normalizer | None = None) -> DecoderState:
-        """The annotations of pictures (b, ...) and the first hidden state, predicted from the mean of the cells."""
+        """The annotations of pictures (b, ...), and the first hidden state, predicted from their mean or zero."""
         cells = pictures if self.cnn is None else self.cnn(pictures).flatten(1, 2)
         annotations = self.even(self.annotate(cells.to(self.annotate.weight.dtype)))
         if self.places is not None:
@@ -116,7 +123,7 @@ class CaptionModel(TextModel):
     def forward(self, batch: CaptionBatch, *, label_smoothing: float = 0.0) -> Loss:
         """The cross-entropy of a batch, with the terms that train the attention."""
         if self.critic is not None and self.training:
-            return self_critical_loss(self, batch, self.critic)
+            return self._self_critical(batch, self.critic)
         given, tokens = batch.target[:, :-1], batch.target[:, 1:]
         drawn, normalize = None, None
         if self.reinforce is not None and self.training:
@@ -132,7 +139,28 @@ class CaptionModel(TextModel):
         if self.reinforce is not None and drawn is not None:
             log_probs = self.log_probs(decoded.features, tokens)
             objective = objective + self.reinforce(decoded.scores, decoded.weights, log_probs, drawn, written)
+        if batch.lesson is not None and self.training:
+            objective = objective + self._taught(decoded, batch.lesson)
         return loss._replace(objective=objective)
+
+    def _self_critical(self, batch: CaptionBatch, critic: Critic) -> Loss:
+        """The policy-gradient loss, which washes attention out, and what mosaics teach it by the captions of people."""
+        loss = self_critical_loss(self, batch, critic)
+        if batch.lesson is None:
+            return loss
+        decoded = self._decode(batch.target[:, :-1], self.start(batch.pictures))
+        return loss._replace(objective=loss.objective + self._taught(decoded, batch.lesson))
+
+    def _taught(self, decoded: Decoded, lesson: Lesson) -> Tensor:
+        """-log of the attention's share in the quarter that is told, summed over the words that are taught, weighed.
+
+        Of the softmax of the scores, so that attention to one cell is taught too.
+        """
+        scores = decoded.scores
+        assert scores is not None
+        taught = lesson.content & (lesson.told != WHOLE)[:, None]
+        right = self.quarters[lesson.told.clamp(min=0)][:, None].expand_as(scores)
+        return -self.config.taught * torch.logsumexp(scores[taught].log_softmax(-1) + right[taught].log(), -1).sum()
 
     def _decode(self, tokens: Tensor, state: DecoderState) -> Decoded:
         decoded: Decoded = self.decoder(self.dropout_embedding(self.embedding(tokens)), state)

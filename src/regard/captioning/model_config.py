@@ -54,6 +54,18 @@ class CaptionModelConfig(Settings):
         ge=0,
         le=MOST_DRAWS,
     )
+    taught: float = setting(
+        0.0,
+        "Weight of what mosaics (data.mosaic) teach the attention: -log of its share in the quarter that the caption "
+        "tells, for each content word after the first, which says what is told; 0 = it must find out by itself.",
+        ge=0,
+        le=1e6,
+    )
+    first_state: Literal["mean", "zero"] = setting(
+        "mean",
+        "The decoder's first state: predicted from the mean of the cells (the paper's), or zero, so that it knows of "
+        "the picture only what it attends to.",
+    )
     annotation_size: int = setting(320, "Width to which the cells' features are brought.", ge=1, le=MOST_WIDTH)
     places: bool = setting(True, "Add a learned vector to each cell, so that the model knows where it is.")
     attention_size: int = setting(256, "Width inside the additive and concat scores.", ge=1, le=MOST_WIDTH)

@@ -6,7 +6,7 @@ In training the grids of four photographs are joined; to measure, the photograph
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from regard.training.order import Rows
 QUARTERS = 4
 """upper left, upper right, lower left, lower right"""
 SIDE = 448  # pixels of a mosaic that is drawn to measure by
+WHOLE = -1
+"""in the place of a quarter: the picture is one photograph, all of which the caption tells"""
 
 
 class Pictures(Protocol):
@@ -26,6 +28,14 @@ class Pictures(Protocol):
 
     def rows(self, numbers: Rows) -> Tensor:
         """These pictures, as the model takes them."""
+
+
+class Drawn(NamedTuple):
+    """Pictures as they are learned from."""
+
+    pictures: Tensor
+    told: Tensor
+    """(b,): the quarter that the caption tells, or WHOLE"""
 
 
 class Varied:
@@ -50,27 +60,33 @@ class Varied:
         self._share, self._quarters, self._usable = share, quarters, usable
 
     def rows(self, numbers: Rows) -> Tensor:
+        return self.drawn(numbers).pictures
+
+    def drawn(self, numbers: Rows) -> Drawn:
+        """These pictures, varied, and which quarter of each is told."""
         generator = np.random.default_rng([self._seed, *np.asarray(numbers).tolist()])
         plain = self._pictures.rows(numbers)
         grids = plain.view(len(plain), *self._shape, -1) if plain.ndim == 3 else plain.permute(0, 2, 3, 1)
         if self._mirror:
             grids = _mirrored(grids, generator)
-        chosen = np.flatnonzero(generator.random(len(numbers)) < self._share)
+        chosen = torch.from_numpy(np.flatnonzero(generator.random(len(numbers)) < self._share))
+        told = torch.full((len(numbers),), WHOLE)
         if len(chosen):
-            grids[torch.from_numpy(chosen)] = self._mosaics(np.asarray(numbers)[chosen], generator)
-        return grids.flatten(1, 2) if plain.ndim == 3 else grids.permute(0, 3, 1, 2)
+            grids[chosen], told[chosen] = self._mosaics(np.asarray(numbers)[chosen.numpy()], generator)
+        return Drawn(grids.flatten(1, 2) if plain.ndim == 3 else grids.permute(0, 3, 1, 2), told)
 
-    def _mosaics(self, numbers: Rows, generator: np.random.Generator) -> Tensor:
+    def _mosaics(self, numbers: Rows, generator: np.random.Generator) -> Drawn:
         """A grid with each of the pictures in one quarter, others in the rest."""
         assert self._quarters is not None
         assert self._usable is not None
         members = generator.choice(self._usable, size=(len(numbers), QUARTERS))
-        members[np.arange(len(numbers)), generator.integers(QUARTERS, size=len(numbers))] = numbers
+        told = generator.integers(QUARTERS, size=len(numbers))
+        members[np.arange(len(numbers)), told] = numbers
         half = self._shape[0] // 2, self._shape[1] // 2
         grids = self._quarters.rows(members.flatten()).view(members.size, *half, -1)
         if self._mirror:
             grids = _mirrored(grids, generator)
-        return joined(grids.view(len(numbers), QUARTERS, *grids.shape[1:]))
+        return Drawn(joined(grids.view(len(numbers), QUARTERS, *grids.shape[1:])), torch.from_numpy(told))
 
 
 def _mirrored(grids: Tensor, generator: np.random.Generator) -> Tensor:

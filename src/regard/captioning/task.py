@@ -20,7 +20,12 @@ from regard.captioning.metrics import caption_scores
 from regard.captioning.model import CaptionModel, model_for
 from regard.captioning.mosaic import Varied
 from regard.captioning.search import best_hypotheses
-from regard.captioning.vocabulary import learned_vocabulary, store_vocabulary, stored_vocabulary
+from regard.captioning.vocabulary import (
+    later_content_words,
+    learned_vocabulary,
+    store_vocabulary,
+    stored_vocabulary,
+)
 from regard.errors import ConfigError
 from regard.search_options import CAPTIONING
 from regard.text.vocabulary import Vocabulary
@@ -73,6 +78,8 @@ class CaptionTask:
         self.examples = encoded(train, of_train, data.max_words).captions
         if data.mirror or data.mosaic:
             self.examples.pictures = self._varied(train, of_train, cache, report)
+        if self.config.model.taught:
+            self.examples.content = [later_content_words(self.vocabulary, ids) for ids in self.examples.ids]
         self.held_out = encoded(held_out, of_held_out, 0)  # a test leaves nothing out
 
     def _varied(self, train: list[Example], features: Features, cache: Path, report: Callable[[str], None]) -> Varied:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.captioning.config import CaptionVocabularyConfig
-from regard.captioning.tokens import plain
+from regard.captioning.tokens import FUNCTION_WORDS, plain
 from regard.files import write_bytes
+from regard.text.special_tokens import UNK
 from regard.text.vocabulary import Vocabulary
 
 _FILE = "vocabulary.model"
@@ -31,3 +32,12 @@ def store_vocabulary(vocabulary: Vocabulary, run: Path) -> None:
 def normalized(captions: Iterable[str], config: CaptionVocabularyConfig) -> list[str]:
     """Captions as the vocabulary takes them: lowered and without punctuation where the settings say ``plain``."""
     return [plain(caption) if config.plain else caption for caption in captions]
+
+
+def later_content_words(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
+    """Where the content words of a caption begin, but for the first of them, which says what is told.
+
+    A word that the vocabulary does not know says nothing, and counts as none.
+    """
+    content = [word.start for word in vocabulary.words(ids) if word.text not in FUNCTION_WORDS]
+    return [start for start in content if ids[start] != UNK][1:]

@@ -132,7 +132,8 @@ class Decoder(nn.Module):
 
     ``attention=None`` gives it the encoder's summary each time. ``asked_by`` says which state scores the annotations
     (the table above). ``input_feeding`` lets the next step read this step's features (Luong et al. 2015, sec. 3.3),
-    ``gate`` lets the decoder weigh the whole context (Xu et al. 2015, sec. 4.2.1).
+    ``gate`` lets the decoder weigh the whole context (Xu et al. 2015, sec. 4.2.1). Without ``predict_first`` the first
+    state is zero, whatever the summary: the decoder then knows of the input only what it attends to.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class Decoder(nn.Module):
         gate: bool = False,
         readout: str = "tanh",
         dropout: float = 0.0,
+        predict_first: bool = True,
     ) -> None:
         super().__init__()
         kind = choose("cell", cell, CELLS)
@@ -164,7 +166,7 @@ class Decoder(nn.Module):
         self.cells = nn.ModuleList(kind(hidden_dim) for _ in range(2 if self.asked_by == "between" else layers))
         self.between = nn.ModuleList(nn.Linear(hidden_dim, width) for _ in range(layers - 1))
         self.dropout = Dropout(dropout)
-        self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim)
+        self.first = nn.Linear(annotation_dim, layers * kind.parts * hidden_dim) if predict_first else None
         self.gate = nn.Linear(hidden_dim, 1) if gate else None
         self.readout = Readout(
             (hidden_dim, annotation_dim, 0 if self.asked_by == "current" and attention else embedding_dim),
@@ -191,9 +193,16 @@ class Decoder(nn.Module):
         elif self.from_context is not None:
             ready = self.from_context(summary[:, None])
         memory = Memory(annotations, summary, None if visible is None else visible[:, None], ready)
-        hidden = torch.tanh(self.first(summary))[:, None].split(self._cell(0).dim, -1)  # type: ignore[no-untyped-call]
         feed = annotations.new_zeros(len(annotations), 1, self.readout.feature_dim) if self.from_feed else None
-        return DecoderState(memory, hidden, feed, time=0, normalize=normalize)
+        return DecoderState(memory, self._first_state(summary), feed, time=0, normalize=normalize)
+
+    def _first_state(self, summary: Float[Tensor, "b v"]) -> State:
+        dim, parts = self._cell(0).dim, self._cell(0).parts
+        if self.first is None:
+            layers = len(self.between) + 1
+            return tuple(summary.new_zeros(len(summary), 1, dim) for _ in range(layers * parts))
+        first: Tensor = torch.tanh(self.first(summary))[:, None]
+        return first.split(dim, -1)  # type: ignore[no-untyped-call,no-any-return]
 
     def step(self, embedded: Float[Tensor, "b w e"], state: DecoderState) -> tuple[Decoded, DecoderState]:
         """The last words of all hypotheses (b, w, e); the hypotheses are the queries of what comes back."""

@@ -35,7 +35,7 @@ from regard.text.special_tokens import PAD
 if TYPE_CHECKING:
     from regard.text.text_model import TextModel
 
-SHARES = (0.1, 0.2, 0.3, 0.5)
+SHARES = (0.05, 0.1, 0.2, 0.5)
 """of the parts of a source that are hidden, or alone left"""
 RESAMPLES = 1000
 _CASES = ("as it is", "uniform", "permuted")

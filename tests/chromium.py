@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -35,7 +36,22 @@ def browser() -> Iterator[object]:
 @pytest.fixture
 def page(browser):
     """A fresh page; at the end of the test nothing may have gone wrong in it, and nothing left the machine."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    with watched_page(browser) as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(browser):
+    """The same with a phone's screen, that is touched."""
+    with watched_page(browser, viewport={"width": 390, "height": 844}, has_touch=True) as opened:
+        yield opened
+
+
+@contextmanager
+def watched_page(browser, viewport=None, **options):
+    """A page of its own that fails when it is closed if anything went wrong in it."""
+    viewport = viewport or {"width": 1280, "height": 900}
+    context = browser.new_context(viewport=viewport, accept_downloads=True, **options)
     context.set_default_timeout(15_000)
     opened, wrong = context.new_page(), []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 BY_FIXTURE = {
-    "browser": {"browser", "page"},
+    "browser": {"browser", "page", "phone"},
     "training": {"toy", "toy_run", "toy_back", "blind_run", "soft_run", "hard_run", "reader"},
 }
 BY_PLACE = {

@@ -20,7 +20,7 @@ from regard.explorer.limits import PHOTO_PIXELS
 from regard.explorer.models import Card, Model
 from regard.show.data import photo_data, watched_data
 from regard.translation.results import Translation
-from regard.translation.watched import DecoderStep, Watched
+from regard.translation.watched import DecoderStep, Pieces, Watched
 
 
 class Capitals:
@@ -67,7 +67,12 @@ class Capitals:
         turned = {
             f"layer {layer}, head {head}": np.roll(weights, 2 * layer + head, 1) for layer in (1, 2) for head in (1, 2)
         }
-        return watched_data(Watched(found, looks, turned if self.heads else {}), needed=needed)
+        pieces = Pieces(
+            [*(f"\u2581{word}" for word in source), "</s>"],
+            [f"\u2581{word}" for word in target],
+            None if shown is None else np.pad(weights, ((0, 0), (0, 1))),
+        )
+        return watched_data(Watched(found, looks, turned if self.heads else {}, pieces), needed=needed)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def test_the_empty_caption_view_is_fit_to_be_seen(page, site):
     assert faults(page) == []
 
 
-def test_without_a_model_it_opens_on_steps_and_says_how_to_get_one(page, bare_site):
-    page.goto(bare_site.address("/"))
+def test_without_a_model_steps_work_and_a_line_says_how_to_get_one(page, bare_site):
+    page.goto(bare_site.address("/steps"))
     page.get_by_role("heading", name="Steps", exact=True).wait_for()
     line = page.locator(".lead .rg-note")
     line.wait_for()
@@ -241,11 +241,11 @@ def test_a_map_is_drawn_again_when_the_page_turns_dark_and_light(page, site):
 
 def test_every_view_is_reached_by_keyboard_from_the_top(page, site):
     page.goto(site.address("/"))
-    page.locator(".rg-cell").first.wait_for()
+    page.get_by_role("link", name="Begin").wait_for()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Tab")
-    for name in ("Steps", "Translate", "Caption", "Kinds"):
+    for name in ("Story", "Steps", "Translate", "Caption", "Kinds"):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == name
     page.keyboard.press("Enter")

@@ -70,3 +70,12 @@ def test_requests_under_way_are_limited(monkeypatch):
         assert answer.json() == {"error": "busy: 1 requests are under way already; try again in a moment"}
         assert first.result().status_code == 200
         assert httpx.get(f"{site.origin}/viewer/map.js", timeout=60).status_code == 200
+
+
+def test_only_an_embedded_beat_may_stand_in_a_frame(app):
+    def policy(path):
+        return ask(app, "GET", path).headers["content-security-policy"]
+
+    assert policy("/story/look-back/4?embed") == POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
+    for path in ("/story/look-back/4", "/?embed", "/translate?embed", "/api/models?embed"):
+        assert policy(path) == POLICY

@@ -27,9 +27,10 @@ from regard.explorer.work_queue import WorkQueue
 from regard.show.html import VIEWER
 
 _HERE = Path(__file__).parent
-FOLDERS = {name: _HERE / name for name in ("page", "views", "maths", "maps")} | {"viewer": VIEWER}
+FOLDERS = {name: _HERE / name for name in ("page", "views", "maths", "maps", "stage")} | {"viewer": VIEWER}
 """what the browser may load: the first part of an address, and the folder it stands for"""
-VIEWS = ("/", "/steps", "/translate", "/caption", "/kinds", "/inspect")
+STORY = ("/story", "/story/{chapter}", "/story/{chapter}/{beat}")
+VIEWS = ("/", *STORY, "/steps", "/translate", "/caption", "/kinds", "/inspect")
 
 mimetypes.add_type("text/javascript", ".js")  # some systems' own tables say text/plain, which browsers refuse to run
 

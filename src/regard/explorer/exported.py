@@ -42,6 +42,14 @@ class Look(_Data):
     context_size: int = 0
 
 
+class Pieces(_Data):
+    """What the words of a map were joined from."""
+
+    rows: Labels
+    columns: Labels
+    weights: Rows | None
+
+
 class MapData(_Data):
     """Where each row looked among the columns; no weights for a model without attention."""
 
@@ -56,6 +64,7 @@ class MapData(_Data):
     score: Number | None = None
     heads: list[Head] | None = None
     steps: list[Look] | None = None
+    pieces: Pieces | None = None
     needed: Rows | None = None
     by: By = "weights"
     hidden: Annotated[list[int], Field(max_length=1000)] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,7 +51,7 @@ class Guard:
             answer = self._refusal(scope) or self.app
             self._under_way += 1
             try:
-                await answer(scope, receive, _with_headers(send, api=_is_api(scope)))
+                await answer(scope, receive, _with_headers(send, _headers_for(scope)))
             finally:
                 self._under_way -= 1
         else:
@@ -81,12 +81,18 @@ def _is_api(scope: Scope) -> bool:
     return bool(scope["path"] == "/api" or scope["path"].startswith("/api/"))
 
 
-def _with_headers(send: Send, *, api: bool) -> Send:
+def _headers_for(scope: Scope) -> dict[str, str]:
+    """A beat of the story may stand in the frame of any page; it holds nothing that a click could give away."""
+    headers = HEADERS | {"Cache-Control": "no-store" if _is_api(scope) else "no-cache"}
+    if scope["path"].startswith("/story/") and "embed" in QueryParams(scope["query_string"]):
+        headers["Content-Security-Policy"] = POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
+    return headers
+
+
+def _with_headers(send: Send, more: dict[str, str]) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(HEADERS)
-            headers["Cache-Control"] = "no-store" if api else "no-cache"
+            MutableHeaders(scope=message).update(more)
         await send(message)
 
     return guarded

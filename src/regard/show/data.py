@@ -105,6 +105,11 @@ def watched_data(watched: Watched, *, needed: bool = False) -> Data:
             }
             for step in steps
         ],
+        "pieces": {
+            "rows": watched.pieces.target,
+            "columns": watched.pieces.source,
+            "weights": None if watched.pieces.weights is None else numbers(watched.pieces.weights),
+        },
     } | _needed(found, needed)
 
 

@@ -17,6 +17,7 @@ from regard.decoding import Hypothesis
 from regard.errors import CheckpointError, DataError, InputError
 from regard.search_options import TRANSLATION, SearchKeywords, SearchOptions
 from regard.text.faithfulness import Faithfulness
+from regard.text.special_tokens import EOS
 from regard.text.words import merge_pieces, without_end
 from regard.training import runs
 from regard.training.config import load_config
@@ -30,7 +31,7 @@ from regard.translation.model import TranslationModel, build_model
 from regard.translation.results import Alignment, Translation
 from regard.translation.search import MAX_NUMBERS, Sentence, best_hypotheses, groups_within, read_sentences
 from regard.translation.vocabularies import Vocabularies, stored_vocabularies
-from regard.translation.watched import RecordedSteps, Watched, watched
+from regard.translation.watched import Pieces, RecordedSteps, Watched, watched
 
 BATCH = 64
 
@@ -160,7 +161,14 @@ class Translator:
         source, target = self.vocabularies.source.words(sentence.ids), self.vocabularies.target.words(found.tokens)
         soft = getattr(self.config.model, "normalize", "softmax") == "softmax"
         translation, last = self._one(sentence, found, hidden), last_visible(source, hidden)
-        return watched(translation, found, target, source, soft=soft, last=last)
+        joined = watched(translation, found, target, source, soft=soft, last=last)
+        return joined._replace(pieces=self._pieces(sentence, found))
+
+    def _pieces(self, sentence: Sentence, found: Hypothesis) -> Pieces:
+        source = self.vocabularies.source.pieces([*sentence.ids, EOS])
+        target = self.vocabularies.target.pieces(found.tokens)
+        weights = None if found.weights is None else np.asarray(found.weights, dtype=np.float64)
+        return Pieces(source, target, None if weights is None else weights[: len(target), : len(source)])
 
     def align(self, source: str, target: str, *, offset: Literal[0, 1] = 0) -> Alignment:
         """The attention of the model while it is forced to decode ``target``.

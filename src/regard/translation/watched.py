@@ -29,6 +29,16 @@ class DecoderStep(NamedTuple):
     """the context vector: the weighted annotations, or without attention the encoder's summary at every step"""
 
 
+class Pieces(NamedTuple):
+    """The attention as the model has it: of pieces of words, before they are joined to words."""
+
+    source: list[str]
+    """the pieces read, the end last, which the attention may see too"""
+    target: list[str]
+    weights: Weights | None
+    """(target, source), rows sum to 1; None without attention"""
+
+
 class Watched(NamedTuple):
     """A translation with the attention of every decoder step: what `Translator.watch` gives."""
 
@@ -38,6 +48,8 @@ class Watched(NamedTuple):
     """one for each target word, with its `word`, `scores`, `weights` and `context`"""
     heads: dict[str, Weights]
     """(target words, source words) for "layer 1, head 1" and so on; empty where there are no heads"""
+    pieces: Pieces = Pieces([], [], None)
+    """what the words were joined from"""
 
 
 class RecordedSteps:

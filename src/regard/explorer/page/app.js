@@ -1,6 +1,6 @@
 // The page: opens the view that the address names, and keeps the address telling what is shown.
 
-import { currentParams, currentView, keepToken, write } from "./address.js";
+import { currentParams, currentRest, currentView, keepToken, write } from "./address.js";
 import * as api from "./api.js";
 import { h } from "../viewer/dom.js";
 import { errorBox, modelsLine } from "./models.js";
@@ -8,6 +8,8 @@ import { saveBar } from "./save.js";
 import { themeSwitch } from "./theme.js";
 
 const OPENERS = {
+  cover: () => import("../views/cover.js"),
+  story: () => import("../views/story.js"),
   steps: () => import("../views/steps.js"),
   translate: () => import("../views/translate.js"),
   caption: () => import("../views/caption.js"),
@@ -21,6 +23,7 @@ const live = document.getElementById("live");
 const toast = document.getElementById("toast");
 let hiding = null;
 let shown = null;
+let opened = null;
 let loaded = null;
 let waiting = null;
 
@@ -45,25 +48,33 @@ const app = {
     return models;
   },
   /** Say in the address what is shown: soon, so that typing stays smooth, or now as a step that Back undoes. */
-  write(params, { push = false } = {}) {
+  write(params, { push = false, rest = [] } = {}) {
     app.settle();
     const view = currentView();
-    if (push) write(view, params, { push });
-    else waiting = { params, view, timer: setTimeout(app.settle, 150) };
+    if (push) write(view, params, { push, rest });
+    else waiting = { params, view, rest, timer: setTimeout(app.settle, 150) };
   },
   /** Write now what was to be written soon. */
   settle() {
     if (!waiting) return;
     clearTimeout(waiting.timer);
-    write(waiting.view, waiting.params);
+    write(waiting.view, waiting.params, { rest: waiting.rest });
     waiting = null;
+  },
+  /** Go to another address of the page, "story/look-back". */
+  visit(address) {
+    app.settle();
+    const [view, ...rest] = address.split("/");
+    write(view, new URLSearchParams(), { push: true, rest });
+    open().then(() => main.focus({ preventScroll: true }));
+    window.scrollTo(0, 0);
   },
 };
 
 async function open() {
   const name = currentView();
   for (const link of document.querySelectorAll("[data-view]")) {
-    if (link.dataset.view === name && link.closest("nav")) link.setAttribute("aria-current", "page");
+    if (link.dataset.view.split("/")[0] === name && link.closest("header")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   let view;
@@ -75,8 +86,14 @@ async function open() {
   }
   if (name !== currentView()) return;
   shown?.close?.();
+  opened = name;
   document.title = `${view.TITLE} · regard`;
   const body = h("div", { class: `view view-${name}` });
+  if (view.BARE) {
+    main.replaceChildren(body);
+    shown = view.open(body, currentParams(), app, currentRest());
+    return;
+  }
   const lead = h(
     "div",
     { class: "lead" },
@@ -92,10 +109,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-view]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  app.settle();
-  write(link.dataset.view, new URLSearchParams(), { push: true });
-  open().then(() => main.focus({ preventScroll: true }));
-  window.scrollTo(0, 0);
+  app.visit(link.dataset.view);
 });
 
 // Without this the address would change, and with it the view be opened anew.
@@ -106,7 +120,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 
 window.addEventListener("popstate", () => {
   waiting = null;
-  open();
+  if (currentView() !== opened || !shown?.turn?.(currentParams(), currentRest())) open();
 });
 keepToken();
 themeSwitch(document.getElementById("theme"));

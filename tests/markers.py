@@ -19,6 +19,7 @@ BY_PLACE = {
         "tests/captioning/test_task.py",
         "tests/cli/test_demo.py",
         "tests/demo/test_sections.py",
+        "tests/test_examples.py::test_blackboard",
         "tests/test_examples.py::test_scenes",
         "tests/training/test_damage.py",
         "tests/training/test_directory.py",

@@ -1,5 +1,6 @@
 """The examples run as they stand, and print what they promise."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 from regard.captioning.scenes import write_scenes
+from regard.explorer.blackboard import load
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -29,6 +31,19 @@ def test_four_words(tmp_path):
     printed = done([EXAMPLES / "four_words.py"], tmp_path)
     assert "[[0.99996933 1.64042681 0.64045748]" in printed
     assert "[[9.92901880e-01 1.62883281e+00 6.35930933e-01]" in printed
+
+
+def test_blackboard(tmp_path):
+    """The grid's model learns in seconds, and is of the shape that ships."""
+    (tmp_path / "models").mkdir()
+    printed = done([EXAMPLES / "blackboard" / "train.py", "grid", "--out", tmp_path / "models"], tmp_path)
+    right = re.fullmatch(r"grid: (\d) of 9 texts right\n", printed)
+    assert right is not None
+    assert int(right[1]) >= 6  # all nine where it was chosen; processors round differently
+    learned = json.loads((tmp_path / "models" / "grid.json").read_text(encoding="utf-8"))
+    assert {name: sorted(part) for name, part in learned.items() if name != "align"} == {
+        name: sorted(part) for name, part in load("grid").items() if name != "align"
+    }
 
 
 def test_scenes(tmp_path):

@@ -1,32 +1,37 @@
 // How good translations are by the length of the sentence, with attention and without: the figures of benchmarks/lengths.
 
 import { data } from "./chapter.js";
-import { h } from "../viewer/dom.js";
+import { h, onWidth } from "../viewer/dom.js";
 import { spread } from "./layout.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const [WIDTH, HEIGHT, LEFT, BOTTOM] = [640, 330, 50, 46];
+const [HEIGHT, LEFT, BOTTOM] = [330, 34, 46];
 
 export function lengthsPanel() {
-  const element = h("figure", { class: "lengths" });
-  data("chapters/lengths.json").then((found) => element.replaceChildren(chart(found), table(found), h("figcaption", { class: "rg-note", text: found.source })));
-  return { element };
+  const picture = h("div", {});
+  const element = h("figure", { class: "lengths" }, picture);
+  let unwatch = null;
+  data("chapters/lengths.json").then((found) => {
+    element.append(table(found), h("figcaption", { class: "rg-note", text: found.source }));
+    unwatch = onWidth(picture, (width) => picture.replaceChildren(chart(found, width)));
+  });
+  return { element, close: () => unwatch?.() };
 }
 
-function chart({ ranges, curves, most }) {
-  const xs = spread(ranges.length, LEFT, WIDTH);
+function chart({ ranges, curves, most }, width) {
+  const xs = spread(ranges.length, LEFT, width);
   const y = (bleu) => HEIGHT - BOTTOM - (bleu / most) * (HEIGHT - BOTTOM - 20);
-  const drawn = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", "aria-hidden": "true" });
+  const drawn = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, class: "lengths-chart", "aria-hidden": "true" });
   for (let bleu = 0; bleu <= most; bleu += 10) {
-    drawn.append(svg("line", { x1: LEFT, x2: WIDTH, y1: y(bleu), y2: y(bleu), class: "grid" }));
+    drawn.append(svg("line", { x1: LEFT, x2: width, y1: y(bleu), y2: y(bleu), class: "grid" }));
     drawn.append(svg("text", { x: LEFT - 8, y: y(bleu) + 5, "text-anchor": "end" }, String(bleu)));
   }
   ranges.forEach((range, i) => drawn.append(svg("text", { x: xs[i], y: HEIGHT - BOTTOM + 22, "text-anchor": "middle" }, range)));
-  drawn.append(svg("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "words in the sentence"));
-  for (const { name, role, bleu } of curves) {
+  drawn.append(svg("text", { x: (LEFT + width) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "words in the sentence"));
+  for (const { name, role, bleu, above } of curves) {
     drawn.append(svg("polyline", { points: bleu.map((value, i) => `${xs[i]},${y(value)}`).join(" "), class: `curve role-${role}` }));
     bleu.forEach((value, i) => drawn.append(svg("circle", { cx: xs[i], cy: y(value), r: 4.5, class: `point role-${role}` })));
-    drawn.append(svg("text", { x: xs[2], y: y(bleu[2]) - 14, "text-anchor": "middle", class: `named role-${role}` }, name));
+    drawn.append(svg("text", { x: xs[3], y: y(bleu[3]) + (above ? -14 : 26), "text-anchor": "middle", class: `named role-${role}` }, name));
   }
   return drawn;
 }

@@ -9,8 +9,9 @@ const NARROW = 560;
 export function wordsPlaces(trace, width) {
   const isNarrow = width < NARROW;
   // Heights of the rows, from above; on a phone a weight takes the place of its score.
+  const hasMap = trace.numbers.has("a.1.1");
   const rows = isNarrow
-    ? { height: 452, y: 22, s: 72, c: 124, w: 176, a: 228, e: 228, h: 280, x: 328 }
+    ? { height: hasMap ? 452 : 360, y: 22, s: 72, c: 124, w: 176, a: 228, e: 228, h: 280, x: 328 }
     : { height: 600, y: 26, s: 100, c: 190, w: 272, a: 346, e: 420, h: 504, x: 572 };
   const net = isNarrow ? width : width - 210;
   const [read, box] = [spread(trace.states, 0, net), isNarrow ? [60, 46] : [84, 50]];

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
+from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 # Text against what is behind it, by the formula of WCAG 2.2 (1.4.3): 4.5, or 3 for large text.
@@ -74,6 +75,12 @@ def faults(page: Any) -> list[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     too_wide = [f"the page is {wide} pixels wider than its window"] if wide > 0 else []
     return [*page.evaluate(_PALE_TEXT), *page.evaluate(_NAMELESS), *too_wide]
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds wrong with a page for those who cannot see or point."""
+    found = Axe().run(page).response["violations"]
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
 
 
 def colours(picture: bytes) -> int:

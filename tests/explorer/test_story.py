@@ -10,7 +10,7 @@ import pytest
 import regard.explorer
 from regard.explorer.blackboard import START, load, write
 from regard.show.formatting import short
-from tests.explorer.seeing import faults
+from tests.explorer.seeing import faults, violations
 
 CHAPTERS = Path(regard.explorer.__file__).parent / "stage" / "chapters"
 SLUGS = ("bottleneck", "look-back", "grid")
@@ -105,6 +105,7 @@ def walk(page, site, slug, go_on, *, touch):
         assert "{" not in said
         if beat.get("panel") in (None, "weights", "sentences", "picture"):
             assert faults(page) == [], number
+        assert violations(page) == [], number
         assert page.url.endswith(f"/story/{slug}/{number}")
         if number < len(chapter["beats"]):
             go_on()

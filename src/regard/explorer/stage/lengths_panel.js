@@ -39,7 +39,7 @@ function chart({ ranges, curves, most }, width) {
 /** The same for those who cannot see the picture. */
 function table({ ranges, curves }) {
   const row = (tag, cells) => h("tr", {}, cells.map((cell) => h(tag, { text: String(cell) })));
-  return h("table", { class: "unseen" }, h("caption", { text: "BLEU by words in the sentence" }), row("th", ["", ...ranges]),
+  return h("table", { class: "unseen" }, h("caption", { text: "BLEU by words in the sentence" }), row("th", ["translator", ...ranges]),
     curves.map(({ name, bleu }) => row("td", [name, ...bleu])));
 }
 

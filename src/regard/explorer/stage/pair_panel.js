@@ -43,11 +43,11 @@ export function pairPanel(story) {
 
 async function answer(kind, model, text, signal) {
   const heading = kind === "plain" ? "One vector for everything" : "It may look back";
-  if (!model) return h("div", {}, h("h3", { text: heading }), h("p", { class: "rg-note" }, prose(MISSING[kind])));
+  if (!model) return h("div", {}, h("h2", { text: heading }), h("p", { class: "rg-note" }, prose(MISSING[kind])));
   try {
     const { text: found } = await translate(model.name, text || SENTENCES.short, 5, signal);
-    return h("div", {}, h("h3", { text: `${heading} (${model.label})` }), h("p", { class: "sentence", dir: "auto", text: found }));
+    return h("div", {}, h("h2", { text: `${heading} (${model.label})` }), h("p", { class: "sentence", dir: "auto", text: found }));
   } catch (error) {
-    return error.name === "AbortError" ? null : h("div", {}, h("h3", { text: heading }), errorBox(error.message));
+    return error.name === "AbortError" ? null : h("div", {}, h("h2", { text: heading }), errorBox(error.message));
   }
 }

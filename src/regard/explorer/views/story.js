@@ -48,7 +48,6 @@ class Story {
     this.body = h("div", { class: "story" }, words, this.scene);
     this.body.classList.toggle("embed", this.params.has("embed"));
     document.documentElement.classList.toggle("embedded", this.params.has("embed"));
-    this.root.replaceChildren(this.body);
     this.onKey = (event) => this.key(event);
     document.addEventListener("keydown", this.onKey);
     this.swipe();
@@ -59,6 +58,7 @@ class Story {
     if (this.closed) return;
     this.at = Math.min(this.at, this.chapter.beats.length - 1);
     this.dots.replaceChildren(...this.chapter.beats.map((_, i) => this.dot(i)));
+    this.root.replaceChildren(this.body); // whole, so that nothing moves while it loads
     this.unwatch = onWidth(this.stage.element, (width) => {
       this.width = width;
       this.show({ still: true });

@@ -47,11 +47,13 @@ export function plainFormula(text) {
 /** Call `listener` with the element's width now and whenever it changes; gives back what stops that. */
 export function onWidth(element, listener) {
   let last = -1;
-  const watcher = new ResizeObserver(() => {
+  const look = () => {
     const width = Math.floor(element.clientWidth);
     if (width > 0 && width !== last) listener((last = width));
-  });
+  };
+  const watcher = new ResizeObserver(look);
   watcher.observe(element);
+  look(); // before anything is painted, so that nothing moves then
   return () => watcher.disconnect();
 }
 

@@ -10,7 +10,7 @@ import pytest
 import regard.explorer
 from regard.explorer.blackboard import START, load, write
 from regard.show.formatting import short
-from tests.explorer.seeing import faults, violations
+from tests.explorer.seeing import faults, photograph, violations
 
 CHAPTERS = Path(regard.explorer.__file__).parent / "stage" / "chapters"
 SLUGS = ("bottleneck", "look-back", "grid")
@@ -22,9 +22,10 @@ def script(slug):
 
 
 def decimal(number):
-    """As the stage writes numbers: two decimals, or the power of ten of what would be 0 by that."""
-    rounded = float(f"{number:.2f}") if number == 0 or abs(number) >= 0.005 else float(f"{number:.0e}")
-    return short(rounded)
+    """As the stage writes numbers: two decimals, three for what would be 0 by that, and then nearly 0."""
+    if 0 < abs(number) < 0.0005:
+        return "≈0"
+    return short(float(f"{number:.{3 if abs(number) < 0.005 else 2}f}"))
 
 
 def computed(model, source, *, hard=False):
@@ -76,6 +77,7 @@ def settled(page, beat):
         "(said) => document.querySelector('.dots [aria-current]')?.ariaLabel.startsWith(said)", arg=f"Beat {beat} of"
     )
     page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
+    page.wait_for_function("() => document.querySelector('[aria-busy=true]') === null")
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -209,6 +211,29 @@ def test_the_live_translator_shows_pieces(page, site):
     page.get_by_role("button", name="Word ▶").click()
     assert "looks most at" in page.locator(".live .step-say").inner_text()
     assert faults(page) == []
+
+
+def test_the_live_captioners_step_together(page, site, tmp_path):
+    page.goto(site.address(f"/story/grid/{len(script('grid')['beats'])}"))
+    chosen = page.locator(".photographs [aria-selected=true]")
+    page.wait_for_function("() => document.querySelectorAll('.photographs [aria-selected=true]').length === 2")
+    assert chosen.all_inner_texts() == ["a", "a"]
+    page.get_by_role("button", name="Word ▶").click()
+    assert chosen.all_inner_texts() == ["dog", "dog"]
+    page.locator(".photographs .rg-word", has_text="grass").first.click()
+    assert chosen.all_inner_texts() == ["grass", "grass"]
+    assert page.get_by_role("button", name="Word ▶").is_disabled()
+    assert violations(page) == []
+    page.set_viewport_size(PHONE)
+    assert faults(page) == []
+    own = tmp_path / "own.png"
+    own.write_bytes(photograph())
+    first = page.locator(".photographs img").first.get_attribute("src")
+    page.locator("#stage-photo").set_input_files(own)
+    page.wait_for_function("(first) => document.querySelector('.photographs img').src !== first", arg=first)
+    assert chosen.all_inner_texts() == ["a", "a"]
+    page.get_by_role("link", name="Open in Caption").click()
+    page.locator(".panel .rg-photo").first.wait_for()
 
 
 def test_the_slope_is_that_of_the_loss(run):

@@ -2,6 +2,7 @@
 
 import { lengthsPanel } from "./lengths_panel.js";
 import { pairPanel } from "./pair_panel.js";
+import { photographPanel } from "./photograph_panel.js";
 import { picturePanel } from "./picture_panel.js";
 import { sentencesPanel } from "./sentences_panel.js";
 import { translatorPanel } from "./translator_panel.js";
@@ -10,6 +11,7 @@ import { weightsPanel } from "./weights_panel.js";
 const PANELS = {
   lengths: lengthsPanel,
   pair: pairPanel,
+  photograph: photographPanel,
   picture: picturePanel,
   sentences: sentencesPanel,
   translator: translatorPanel,

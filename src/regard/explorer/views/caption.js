@@ -6,15 +6,13 @@ import { refill, toggle } from "../page/controls.js";
 import { changedWords, comparison, hiddenBar } from "../page/hiding.js";
 import { h } from "../viewer/dom.js";
 import { mount } from "../viewer/map.js";
-import { recall, remember } from "../page/memory.js";
 import { busy, errorBox, modelsFor, noModels } from "../page/models.js";
+import { keep, keptPhoto, reduced } from "../page/photo_file.js";
 
 export const TITLE = "Caption";
 export const LEAD =
   "A photograph becomes a grid of features; a decoder writes a caption and, for each word, looks at some places of the grid more than at others.";
-const KEPT = "regard-photo";
 const WAIT = 500; // milliseconds without a click, after which a caption without what is hidden is asked for
-const LONGEST_SIDE = 1600; // a photograph straight from a camera is larger than any model looks at
 
 export function open(root, params, app) {
   return new Captions(root, params, app);
@@ -63,8 +61,8 @@ class Captions {
     }
     this.build();
     for (const [name, listener] of Object.entries(this.listeners)) document.addEventListener(name, listener);
-    const kept = fromDataAddress(recall(KEPT, "sessionStorage") ?? "");
-    if (kept) this.send(kept);
+    const photo = keptPhoto();
+    if (photo) this.send(photo);
   }
 
   build() {
@@ -350,31 +348,3 @@ const cellsOf = (text) =>
   [...new Set((text ?? "").split(";"))]
     .filter((cell) => /^\d{1,4},\d{1,4}$/.test(cell))
     .map((cell) => cell.split(",").map(Number));
-
-/** A picture no larger than needed; one that the browser cannot read goes to the server as it is. */
-async function reduced(file) {
-  try {
-    const bitmap = await createImageBitmap(file);
-    const scale = LONGEST_SIDE / Math.max(bitmap.width, bitmap.height);
-    if (scale >= 1) return file;
-    const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: Math.round(bitmap.width * scale), height: Math.round(bitmap.height * scale) });
-    canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-    return await new Promise((done) => canvas.toBlob(done, "image/jpeg", 0.92));
-  } catch {
-    return file;
-  }
-}
-
-/** So that a reload shows the same photograph again. */
-function keep(photo) {
-  const reader = new FileReader();
-  reader.onload = () => remember(KEPT, reader.result, "sessionStorage");
-  reader.readAsDataURL(photo);
-}
-
-function fromDataAddress(address) {
-  const found = /^data:([\w/+.-]+);base64,(.*)$/s.exec(address);
-  if (!found) return null;
-  return new Blob([Uint8Array.from(atob(found[2]), (mark) => mark.charCodeAt(0))], { type: found[1] });
-}

@@ -25,7 +25,9 @@ def pairs(tmp_path, monkeypatch):
 
 
 def measured(models, data, task="translate", **options):
-    evaluate_attention(models, data, task, **{"target": None, "gold": None, "json_": False, "plot": None, **options})
+    evaluate_attention(
+        models, data, task, **{"target": None, "gold": None, "seed": 0, "json_": False, "plot": None, **options}
+    )
 
 
 def test_a_table_has_a_column_for_each_model(pairs, capsys, monkeypatch):
@@ -37,6 +39,25 @@ def test_a_table_has_a_column_for_each_model(pairs, capsys, monkeypatch):
     assert cells[0] == ["examples, words", *[cells[0][1]] * 2]
     assert "hiding the most attended 20%" in [row[0] for row in cells]
     assert all(row[1] == row[2] for row in cells)
+
+
+def test_the_verdict_of_each_model_stands_below_and_a_seed_draws_others(pairs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    measured(["one", "two"], pairs)
+    said = capsys.readouterr().out
+    verdict = untrained(**RNN).faithfulness(pairs).verdict
+    assert [line for line in said.splitlines() if line.startswith(("one: ", "two: "))] == [
+        f"one: {verdict}",
+        f"two: {verdict}",
+    ]
+    measured(["one"], pairs, seed=1)
+    assert capsys.readouterr().out != said
+
+
+def test_every_example_is_reported(pairs):
+    told = []
+    untrained(**RNN).faithfulness(pairs, report=lambda *done: told.append(done))
+    assert told[-1] == (12, 12)
 
 
 def test_json_has_a_line_for_each_model_with_the_error_rate_where_gold_is_given(pairs, capsys, tmp_path):

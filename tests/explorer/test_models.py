@@ -75,6 +75,15 @@ def test_a_card_says_what_differs_between_kinds_of_attention(card, model, attent
     }
 
 
+def test_a_card_says_whether_the_attention_matters_where_that_was_measured(tmp_path):
+    for damage in ("no file", "{", "[]", '{"verdict": 3}', '{"verdict": "It matters."}'):
+        (tmp_path / "config.toml").write_text((runs.find("en-fr") / "config.toml").read_text())
+        if damage != "no file":
+            (tmp_path / "attention.json").write_text(damage)
+        (model,) = find_models([str(tmp_path)])
+        assert model.card.description == "GRU decoder, additive scores" + (". It matters." if "It" in damage else "")
+
+
 def test_where_a_task_has_no_model_the_way_to_one_is_told(monkeypatch):
     captioner = next(model for model in MODELS if model.card.task == "caption")
     app = application([captioner])

@@ -8,7 +8,8 @@ import torch
 
 import regard
 from regard.errors import DataError, InputError
-from regard.text.faithfulness import SHARES, Subject, estimate, measure, spearman
+from regard.text.faithfulness import SHARES, Erased, Estimate, Faithfulness, Subject, estimate, measure, spearman
+from regard.text.interventions import Permuted
 from regard.text.padding import padded_targets
 from tests.captioning.test_model import GRID, pictures, trained
 from tests.translation.untrained import RNN, untrained
@@ -38,6 +39,26 @@ def test_attention_that_reads_cells_matters(reader):
     assert kept.most.value < kept.random.value
     assert found.entropy.high < 0.7
     assert [erased.share for erased in found.hidden] == list(SHARES)
+
+
+def test_a_model_that_must_look_at_known_places_has_near_perfect_figures(reader):
+    found = measure(reader, subjects(reader))
+    fifth, rest = (next(e for e in curve if e.share == 0.2) for curve in (found.hidden, found.kept))
+    assert fifth.most.low > 3  # the two named cells of nine
+    assert rest.most.high < 0.05
+    assert rest.random.low > 2
+    assert "matters much" in found.verdict
+    assert "Its maps say what it needs" in found.verdict
+
+
+def test_the_same_model_with_its_weights_permuted_is_at_chance(reader):
+    shuffled = Permuted(reader.normalizer, torch.Generator().manual_seed(1))
+    found = measure(reader, [s._replace(state=s.state.normalized_by(shuffled)) for s in subjects(reader)])
+    assert found.uniform.high < 0.5
+    for erased in found.hidden + found.kept:
+        assert erased.most.low < erased.random.high
+        assert erased.random.low < erased.most.high
+    assert "do not say what it needs" in found.verdict
 
 
 def test_weights_that_order_the_parts_by_what_they_cost_correlate_with_it(reader, monkeypatch):
@@ -72,6 +93,23 @@ def test_attention_whose_context_is_not_read_costs_nothing(reader):
         del reader.force_from
     assert found.uniform == found.permuted == (0, 0, 0)
     assert all(erased.most.value == erased.random.value == 0 for erased in found.hidden + found.kept)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "said"),
+    [
+        (Estimate(-0.05, -0.07, -0.03), "harms: uniform weights would save 0.050"),
+        (Estimate(0.013, -0.006, 0.034), "does nothing that can be measured: uniform weights cost 0.013"),
+        (Estimate(0.03, 0.01, 0.05), "matters little: uniform weights cost 0.030"),
+        (Estimate(0.17, 0.14, 0.2), "matters: uniform weights cost 0.170"),
+        (Estimate(3.9, 3.8, 4.0), "matters much: uniform weights cost 3.900"),
+    ],
+)
+def test_the_verdict_says_how_much_it_matters(uniform, said):
+    none = Estimate(0, 0, 0)
+    alike = Erased(0.2, most=Estimate(0.01, -0.01, 0.03), random=Estimate(0.006, 0, 0.012))
+    verdict = Faithfulness(9, 90, none, uniform, none, [alike], [], none, none).verdict
+    assert verdict.startswith(f"Its attention {said} nats a word. Its maps do not say what it needs: ")
 
 
 def test_figures_are_a_table_json_and_a_picture(reader, tmp_path):

@@ -25,7 +25,7 @@ from regard.captioning.vocabulary import stored_vocabulary
 from regard.decoding import Hypothesis
 from regard.errors import CheckpointError
 from regard.search_options import CAPTIONING, SearchKeywords, SearchOptions
-from regard.text.faithfulness import Faithfulness
+from regard.text.faithfulness import Faithfulness, Report, silent
 from regard.text.vocabulary import Vocabulary
 from regard.training import runs
 from regard.training.config import load_config
@@ -138,15 +138,22 @@ class Captioner:
             found = best_hypotheses(self.model, pictures, options, generator=generator, hidden=unseen)
             yield from captions_of(self, several, photos, pictures, found, unseen)
 
-    def faithfulness(self, data: str | os.PathLike[str] | Sequence[Example]) -> Faithfulness:
+    def faithfulness(
+        self,
+        data: str | os.PathLike[str] | Sequence[Example],
+        *,
+        seed: int = 0,
+        report: Report = silent,
+    ) -> Faithfulness:
         """Does the attention matter? On photographs with captions: a corpus, or its examples.
 
-        Measured on the first caption of each of 200 photographs at most, spread evenly over the corpus.
+        Measured on the first caption of each of 200 photographs at most, spread evenly over the corpus. ``seed`` fixes
+        what is drawn at random.
         """
         from regard.captioning.faithfulness import captioner_faithfulness
 
         examples = list(CaptionCorpus(data)) if isinstance(data, str | os.PathLike) else data
-        return captioner_faithfulness(self, examples)
+        return captioner_faithfulness(self, examples, seed=seed, report=report)
 
 
 class _Hidden(NamedTuple):

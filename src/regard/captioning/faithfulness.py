@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from regard.captioning.photos import open_photo
 from regard.captioning.search import model_inputs
 from regard.captioning.vocabulary import later_content_words, normalized
 from regard.errors import DataError
-from regard.text.faithfulness import Estimate, Faithfulness, Subject, estimate, measure
+from regard.text.faithfulness import Estimate, Faithfulness, Report, Subject, estimate, measure, silent
 from regard.text.interventions import uniform
 from regard.text.padding import padded_targets
 from regard.text.special_tokens import PAD
@@ -31,11 +31,21 @@ PHOTOGRAPHS = 200
 BATCH = 8
 
 
-def captioner_faithfulness(captioner: Captioner, examples: Sequence[Example]) -> Faithfulness:
+def captioner_faithfulness(
+    captioner: Captioner,
+    examples: Sequence[Example],
+    *,
+    seed: int = 0,
+    report: Report = silent,
+) -> Faithfulness:
     """The figures on the first caption of each photograph; of mosaics the attention in the right quarter too."""
     chosen = _spread(examples)
-    found = measure(captioner.model, _subjects(captioner, chosen))
-    return replace(found, extra=_mosaics(captioner, chosen))
+    count = len(chosen)
+    found = measure(
+        captioner.model, _subjects(captioner, chosen), seed=seed, report=lambda done: report(done, 2 * count)
+    )
+    mosaics = _mosaics(captioner, chosen, seed, lambda done: report(count + done, 2 * count))
+    return replace(found, extra=mosaics)
 
 
 def _spread(examples: Sequence[Example]) -> list[Example]:
@@ -79,7 +89,9 @@ class _Found(NamedTuple):
     uniform_nll: float
 
 
-def _mosaics(captioner: Captioner, examples: Sequence[Example], seed: int = 0) -> dict[str, Estimate]:
+def _mosaics(
+    captioner: Captioner, examples: Sequence[Example], seed: int, report: Callable[[int], None]
+) -> dict[str, Estimate]:
     """Attention in the right quarter, the peaks there, and what uniform weights cost on mosaics."""
     generator = np.random.default_rng(seed)
     found: list[_Found] = []
@@ -88,6 +100,7 @@ def _mosaics(captioner: Captioner, examples: Sequence[Example], seed: int = 0) -
         places = generator.integers(QUARTERS, size=len(several)).tolist()
         pictures = [_mosaic(examples, start + row, place, generator) for row, place in enumerate(places)]
         found += _found(captioner, pictures, places, several)
+        report(len(found))
     rows = np.array(found, dtype=float).T
     words, inside, peaks, tokens, nll, uniform_nll = rows
     return {

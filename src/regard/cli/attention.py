@@ -8,25 +8,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from regard.text.faithfulness import Faithfulness
+    from regard.text.faithfulness import Faithfulness, Report
 
 
 def evaluate_attention(
-    models: list[str], data: Path, task: str, *, target: Path | None, gold: Path | None, json_: bool, plot: Path | None
+    models: list[str],
+    data: Path,
+    task: str,
+    *,
+    target: Path | None,
+    gold: Path | None,
+    seed: int,
+    json_: bool,
+    plot: Path | None,
 ) -> None:
     """Measure the models' attention on the data, and print a table, or JSON; draw the curves where asked."""
     found = {}
-    with Console(stderr=True).status("measuring the attention"):
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         for name in models:
-            found[name] = _of_captioner(name, data) if task == "caption" else _of_translator(name, data, target, gold)
+            bar = progress.add_task(name, total=None)
+
+            def report(done: int, total: int, bar: TaskID = bar) -> None:
+                progress.update(bar, completed=done, total=total)
+
+            if task == "caption":
+                found[name] = _of_captioner(name, data, seed, report)
+            else:
+                found[name] = _of_translator(name, data, target, gold, seed, report)
     if json_:
         for name, measured in found.items():
             sys.stdout.write(json.dumps({"model": name, **measured.to_json()}, ensure_ascii=False) + "\n")
     else:
-        Console().print(_table(found))
+        console = Console()
+        console.print(_table(found))
+        for name, measured in found.items():
+            console.print(f"{name}: {measured.verdict}", highlight=False)
     if plot is not None:
         from regard.show.faithfulness_figures import plot_faithfulness
 
@@ -34,18 +54,21 @@ def evaluate_attention(
         sys.stderr.write(f"wrote {plot}\n")
 
 
-def _of_translator(name: str, data: Path, target: Path | None, gold: Path | None) -> Faithfulness:
+def _of_translator(
+    name: str, data: Path, target: Path | None, gold: Path | None, seed: int, report: Report
+) -> Faithfulness:
     from regard.cli.pairs import corpus_of, pairs_for
     from regard.translation.translator import Translator
 
     translator = Translator.load(name)
-    return translator.faithfulness(pairs_for(translator, corpus_of(data, target)), gold=gold)
+    pairs = pairs_for(translator, corpus_of(data, target))
+    return translator.faithfulness(pairs, gold=gold, seed=seed, report=report)
 
 
-def _of_captioner(name: str, data: Path) -> Faithfulness:
+def _of_captioner(name: str, data: Path, seed: int, report: Report) -> Faithfulness:
     from regard.captioning.captioner import Captioner
 
-    return Captioner.load(name).faithfulness(data)
+    return Captioner.load(name).faithfulness(data, seed=seed, report=report)
 
 
 def _table(found: dict[str, Faithfulness]) -> Table:

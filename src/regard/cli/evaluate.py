@@ -35,6 +35,7 @@ def evaluate(
     output: Path | None = None,
     attention: Annotated[bool, Parameter(negative="")] = False,
     gold: Path | None = None,
+    seed: int = 0,
 ) -> None:
     """Measure models on a test set: regard evaluate MODEL [MODEL...] DATA
 
@@ -64,6 +65,8 @@ def evaluate(
         attended share of the source costs against as much at random, and for captioners the attention in mosaics.
     gold
         With --attention: gold links of the pairs (i-j sure, ipj possible), for the alignment error rate.
+    seed
+        With --attention: fixes what is drawn at random.
     """
     *models, data = _checked(words, output, plot)
     task = _task_of(models)
@@ -72,7 +75,7 @@ def evaluate(
     if attention:
         from regard.cli.attention import evaluate_attention
 
-        evaluate_attention(models, Path(data), task, target=target, gold=gold, json_=json_, plot=plot)
+        evaluate_attention(models, Path(data), task, target=target, gold=gold, seed=seed, json_=json_, plot=plot)
     elif task == "caption":
         if target is not None or by_length or plot is not None:
             raise InputError("--target, --by-length and --plot are for translators; these models write captions")

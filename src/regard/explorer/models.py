@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -78,13 +80,15 @@ def advice(task: str) -> str:
 def _model(name: str) -> Model:
     if is_recording(name):
         return ServedRecording(Card(name, "inspect", "", "a stored recording"))
-    config = load_config(runs.find(name) / "config.toml")
+    run = runs.find(name)
+    config = load_config(run / "config.toml")
     model = getattr(config, "model", None)
+    about = ". ".join(part for part in (_description(model), _verdict(run)) if part)
     attention = str(getattr(model, "attention", getattr(model, "kind", "")))
     if config.task == "translate":
-        return ServedTranslator(Card(name, "translate", attention, _description(model)))
+        return ServedTranslator(Card(name, "translate", attention, about))
     if config.task == "caption":
-        return ServedCaptioner(Card(name, "caption", attention, _description(model)))
+        return ServedCaptioner(Card(name, "caption", attention, about))
     raise InputError(f"{name} is a run of task = {config.task!r}; the explorer shows 'translate' and 'caption'.")
 
 
@@ -96,6 +100,15 @@ def _description(model: Any) -> str:
     said = [f"{model.cell.upper()} decoder", "no attention" if score == "none" else f"{score} scores"]
     said += [getattr(model, name, "") for name in ("span", "normalize")]
     return ", ".join(word for word in said if word not in ("", "global", "softmax"))
+
+
+def _verdict(run: Path) -> str:
+    """Whether the model's attention matters, where its folder has what `regard evaluate --attention --json` printed."""
+    try:
+        verdict = json.loads((run / "attention.json").read_text(encoding="utf-8"))["verdict"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return verdict if isinstance(verdict, str) else ""
 
 
 def _one_thread() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -38,9 +38,16 @@ if TYPE_CHECKING:
 SHARES = (0.05, 0.1, 0.2, 0.5)
 """of the parts of a source that are hidden, or alone left"""
 RESAMPLES = 1000
-_CASES = ("as it is", "uniform", "permuted")
+LITTLE, MUCH = 0.05, 0.5
+"""nats a word that uniform weights cost: less than the first is little, from the second on much"""
 
 Numbers = NDArray[np.float64]
+Report = Callable[[int, int], None]
+"""told how many of how many examples are done"""
+
+
+def silent(done: int, total: int) -> None:
+    """A report that says nothing."""
 
 
 class Estimate(NamedTuple):
@@ -101,6 +108,32 @@ class Faithfulness:
     extra: dict[str, Estimate] = field(default_factory=dict)
     """what only one task has: mosaics of captioners, alignment error rate of translators"""
 
+    @property
+    def verdict(self) -> str:
+        """What the figures say, in two sentences.
+
+        >>> none = Estimate(0, 0, 0)
+        >>> fifth = Erased(0.2, most=Estimate(0.3, 0.2, 0.4), random=Estimate(0.01, 0, 0.02))
+        >>> print(Faithfulness(9, 90, none, Estimate(0.8, 0.7, 0.9), none, [fifth], [], none, none).verdict)
+        Its attention matters much: uniform weights cost 0.800 nats a word. Its maps say what it needs: hiding the most
+        attended 20% costs 0.300, a random 20% 0.010.
+        """
+        fifth = next(erased for erased in self.hidden if erased.share == 0.2)
+        says = "say" if fifth.most.low > max(fifth.random.high, 0) else "do not say"
+        return (
+            f"Its attention {self._matters()} nats a word. Its maps {says} what it needs: hiding the most attended "
+            f"{fifth.share:.0%} costs {fifth.most.value:.3f}, a random {fifth.share:.0%} {fifth.random.value:.3f}."
+        )
+
+    def _matters(self) -> str:
+        cost, low, high = self.uniform
+        if high < 0:
+            return f"harms: uniform weights would save {-cost:.3f}"
+        if low <= 0:
+            return f"does nothing that can be measured: uniform weights cost {cost:.3f}"
+        much = " little" if cost < LITTLE else " much" if cost >= MUCH else ""
+        return f"matters{much}: uniform weights cost {cost:.3f}"
+
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """What hiding the most attended share costs, against as much at random (.png, .svg, .pdf)."""
         from regard.show.faithfulness_figures import plot_faithfulness
@@ -113,6 +146,7 @@ class Faithfulness:
         figures |= {"correlation": self.correlation, "entropy": self.entropy, **self.extra}
         curves = {"hidden": self.hidden, "kept": self.kept}
         return {
+            "verdict": self.verdict,
             "examples": self.examples,
             "words": self.words,
             **{name: list(estimate) for name, estimate in figures.items()},
@@ -143,26 +177,38 @@ class Faithfulness:
 class Faithful(Protocol):
     """A translator or captioner, whose attention can be questioned."""
 
-    def faithfulness(self, data: Any) -> Faithfulness: ...
+    def faithfulness(self, data: Any, *, seed: int = 0) -> Faithfulness: ...
 
 
-def faithfulness(model: Faithful, data: Any) -> Faithfulness:
+def faithfulness(model: Faithful, data: Any, *, seed: int = 0) -> Faithfulness:
     """Does the attention matter? Measured for a ``Translator`` or ``Captioner`` on pairs or captioned photographs.
+
+    ``seed`` fixes what is drawn: which weights are permuted how, what is hidden at random, the mosaics.
 
     >>> regard.faithfulness(regard.Translator.load("en-fr"), "dev.tsv").uniform  # doctest: +SKIP
     Estimate(value=3.91, low=3.82, high=4.0)
     """
     if not hasattr(model, "faithfulness"):
         raise InputError(f"faithfulness is of a Translator or a Captioner; {type(model).__name__} came")
-    return model.faithfulness(data)
+    return model.faithfulness(data, seed=seed)
 
 
-def measure(model: TextModel, subjects: Iterable[Subject], *, seed: int = 0) -> Faithfulness:
-    """The figures of a model on given texts; ``seed`` fixes what is drawn at random."""
+def measure(
+    model: TextModel,
+    subjects: Iterable[Subject],
+    *,
+    seed: int = 0,
+    report: Callable[[int], None] = lambda _: None,
+) -> Faithfulness:
+    """The figures of a model on given texts; ``report`` is told after each batch how many texts are done."""
     if model.normalizer is None:
         raise InputError("this model has no attention, so there is nothing to measure; train one with attention")
     generator = torch.Generator().manual_seed(seed)
-    found = [_measured(model, subject, generator) for subject in subjects]
+    found, done = [], 0
+    for subject in subjects:
+        found.append(_measured(model, subject, generator))
+        done += len(subject.target)
+        report(done)
     if not found:
         raise DataError("there are no texts to measure the attention on")
     rows = {name: np.concatenate([part[name] for part in found]) for name in found[0]}

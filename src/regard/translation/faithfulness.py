@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from regard.errors import DataError
-from regard.text.faithfulness import Estimate, Faithfulness, Subject, estimate, measure
+from regard.text.faithfulness import Estimate, Faithfulness, Report, Subject, estimate, measure, silent
 from regard.translation.alignment import Gold, alignment_counts
 from regard.translation.batches import padded_batch
 from regard.translation.hidden import words_of_pieces
@@ -25,11 +25,17 @@ BATCH = 16
 
 
 def translator_faithfulness(
-    translator: Translator, pairs: Sequence[Pair], gold: Sequence[Gold] | None = None
+    translator: Translator,
+    pairs: Sequence[Pair],
+    gold: Sequence[Gold] | None = None,
+    *,
+    seed: int = 0,
+    report: Report = silent,
 ) -> Faithfulness:
     """The figures on the references; with ``gold`` links of the pairs, the alignment error rate of all of them too."""
     places = np.linspace(0, len(pairs) - 1, min(PAIRS, len(pairs))).round().astype(int)
-    found = measure(translator.model, _subjects(translator, [pairs[place] for place in places]))
+    subjects = _subjects(translator, [pairs[place] for place in places])
+    found = measure(translator.model, subjects, seed=seed, report=lambda done: report(done, len(places)))
     return (
         found if gold is None else replace(found, extra={"alignment error rate": _error_rate(translator, pairs, gold)})
     )

@@ -16,7 +16,7 @@ import torch
 from regard.decoding import Hypothesis
 from regard.errors import CheckpointError, DataError, InputError
 from regard.search_options import TRANSLATION, SearchKeywords, SearchOptions
-from regard.text.faithfulness import Faithfulness
+from regard.text.faithfulness import Faithfulness, Report, silent
 from regard.text.special_tokens import EOS
 from regard.text.words import merge_pieces, without_end
 from regard.training import runs
@@ -216,18 +216,24 @@ class Translator:
             )
 
     def faithfulness(
-        self, data: str | os.PathLike[str] | Sequence[Pair], *, gold: str | os.PathLike[str] | None = None
+        self,
+        data: str | os.PathLike[str] | Sequence[Pair],
+        *,
+        gold: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        report: Report = silent,
     ) -> Faithfulness:
         """Does the attention matter? On pairs, a TSV or JSON-lines file or those of a corpus.
 
         Measured on the references of 200 pairs at most, spread evenly over the corpus. With the ``gold`` links of all
-        pairs (a file, a line a pair), the alignment error rate too.
+        pairs (a file, a line a pair), the alignment error rate too. ``seed`` fixes what is drawn at random.
         """
         from regard.translation.faithfulness import translator_faithfulness
 
         given = Corpus(CorpusConfig(path=os.fspath(data))) if isinstance(data, str | os.PathLike) else data
         pairs = [Pair(pair.target, pair.source) if self._turns(data) else pair for pair in given]
-        return translator_faithfulness(self, pairs, None if gold is None else read_gold(Path(gold)))
+        links = None if gold is None else read_gold(Path(gold))
+        return translator_faithfulness(self, pairs, links, seed=seed, report=report)
 
     def _turns(self, data: object) -> bool:
         """Whether pairs of a file are swapped for this model: a run with data.reverse = true swapped the same files."""

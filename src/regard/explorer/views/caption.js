@@ -243,6 +243,7 @@ class Captions {
           class: "named",
           text: this.results.length > 1 ? `${model.label}: ${model.attention} attention` : model.label,
         }),
+        h("p", { class: "rg-note", text: model.description }),
       ),
     );
     this.drop.classList.add("compact");

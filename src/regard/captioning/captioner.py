@@ -143,17 +143,17 @@ class Captioner:
         data: str | os.PathLike[str] | Sequence[Example],
         *,
         seed: int = 0,
-        report: Report = silent,
+        report: Report | None = None,
     ) -> Faithfulness:
         """Does the attention matter? On photographs with captions: a corpus, or its examples.
 
         Measured on the first caption of each of 200 photographs at most, spread evenly over the corpus. ``seed`` fixes
-        what is drawn at random.
+        what is drawn at random; ``report`` is told how many of how many are done.
         """
         from regard.captioning.faithfulness import captioner_faithfulness
 
         examples = list(CaptionCorpus(data)) if isinstance(data, str | os.PathLike) else data
-        return captioner_faithfulness(self, examples, seed=seed, report=report)
+        return captioner_faithfulness(self, examples, seed=seed, report=report or silent)
 
 
 class _Hidden(NamedTuple):

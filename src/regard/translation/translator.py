@@ -221,7 +221,7 @@ class Translator:
         *,
         gold: str | os.PathLike[str] | None = None,
         seed: int = 0,
-        report: Report = silent,
+        report: Report | None = None,
     ) -> Faithfulness:
         """Does the attention matter? On pairs, a TSV or JSON-lines file or those of a corpus.
 
@@ -233,7 +233,7 @@ class Translator:
         given = Corpus(CorpusConfig(path=os.fspath(data))) if isinstance(data, str | os.PathLike) else data
         pairs = [Pair(pair.target, pair.source) if self._turns(data) else pair for pair in given]
         links = None if gold is None else read_gold(Path(gold))
-        return translator_faithfulness(self, pairs, links, seed=seed, report=report)
+        return translator_faithfulness(self, pairs, links, seed=seed, report=report or silent)
 
     def _turns(self, data: object) -> bool:
         """Whether pairs of a file are swapped for this model: a run with data.reverse = true swapped the same files."""

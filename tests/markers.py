@@ -28,6 +28,7 @@ BY_PLACE = {
         "tests/training/test_loop.py",
         "tests/training/test_run.py",
         "tests/translation/test_distributed.py",
+        "tests/translation/test_links.py::test_attention_follows",
         "tests/translation/test_task.py",
         "tests/translation/test_toy_tasks.py",
     ),

@@ -17,7 +17,7 @@ from regard.training.toml import render
 from regard.training.weights import read_weights, save_weights
 
 _PATHS = frozenset(
-    ("run", "cache", "path", "source", "target", "images", "source_file", "target_file", "begin_with")
+    ("run", "cache", "path", "source", "target", "images", "source_file", "target_file", "begin_with", "links")
 )  # the settings that name files
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,20 +21,22 @@ class Batch:
     """Sentence pairs, padded with 0.
 
     ``source`` (b, s) ends with EOS; ``target`` (b, t) is BOS w1 ... wn EOS. The lengths count BOS and EOS.
+    ``links`` (n, 3), of corpora that have some: the row, a target token (w1 is 0), the source token it belongs to.
     """
 
     source: Tensor
     source_lengths: Tensor
     target: Tensor
     target_lengths: Tensor
+    links: Tensor | None = None
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
 
     def to(self, device: torch.device | str) -> Batch:
         """The batch on another device."""
-        tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
+        tensors = {name: value for name, value in vars(self).items() if value is not None}
+        return Batch(**{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
 
 class Pairs:
@@ -45,6 +47,7 @@ class Pairs:
         weights = weights or [1.0] * len(self._corpora)
         self.sections = [Section(len(corpus), weight) for corpus, weight in zip(corpora, weights, strict=True)]
         self._starts = np.cumsum([0, *(section.count for section in self.sections)])
+        self._linked = any(corpus.has_links for corpus in self._corpora)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -62,7 +65,8 @@ class Pairs:
         source, source_lengths = self._padded(0, rows, first=0)
         target, target_lengths = self._padded(1, rows, first=1)
         target[:, 0] = BOS
-        return Batch(*map(torch.from_numpy, (source, source_lengths, target, target_lengths)))
+        batch = Batch(*map(torch.from_numpy, (source, source_lengths, target, target_lengths)))
+        return replace(batch, links=torch.from_numpy(self._links(rows))) if self._linked else batch
 
     def _padded(self, side: int, rows: Rows, *, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The ids from column ``first`` on, EOS after the last, PAD after that; and the lengths with special tokens."""
@@ -76,6 +80,15 @@ class Pairs:
             padded[np.repeat(places, counts), columns] = flat
         padded[np.arange(len(rows)), lengths - 1] = EOS
         return padded, lengths
+
+    def _links(self, rows: Rows) -> NDArray[np.int64]:
+        """(n, 3), of the rows whose corpora have links."""
+        parts = []
+        for corpus, places, local in self._split(rows):
+            found = corpus.links(local)
+            found[:, 0] = places[found[:, 0]]
+            parts.append(found)
+        return np.concatenate(parts)
 
     def _split(self, rows: Rows) -> list[tuple[EncodedCorpus, NDArray[np.int64], Rows]]:
         """Each corpus concerned, with the indices into ``rows`` that are its own, and its own row numbers."""

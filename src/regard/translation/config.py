@@ -40,6 +40,12 @@ class CorpusConfig(Settings):
 class TrainCorpusConfig(CorpusConfig):
     """A corpus to train on, and how much of it."""
 
+    links: str = setting(
+        "",
+        "Which words belong together, for model.taught: a file with a line a pair, i-j from 0, source word first, as "
+        "`regard align` writes it; empty = nothing is taught by this corpus.",
+        may_change=True,
+    )
     weight: float = setting(
         1.0, "How often each line is seen in an epoch: 3 = three times, 0.5 = every second epoch.", gt=0, le=1000
     )

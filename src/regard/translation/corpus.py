@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from regard.errors import DataError
 from regard.text.lines import BadLine, ContentHash, decoded, json_object, numbered_lines
+from regard.translation.alignment import Link, parse_gold
 from regard.translation.config import CorpusConfig
 
 _ADVICE = 'Fix the line, or skip such lines with data.on_bad_line = "skip".'
@@ -19,6 +20,14 @@ class Pair(NamedTuple):
 
     source: str
     target: str
+
+
+class LinkedPair(NamedTuple):
+    """A pair, and which of its words belong together."""
+
+    pair: Pair
+    links: list[Link]
+    """(source word, target word) each"""
 
 
 class Corpus:
@@ -33,8 +42,11 @@ class Corpus:
         self.reverse = reverse
         self.skipped: Counter[str] = Counter()
         self.paths = [Path(p) for p in (config.path, config.source, config.target) if p]
-        self._digest = ContentHash(self.paths)
-        for path in self.paths:
+        links = getattr(config, "links", "")
+        self.links = Path(links) if links else None
+        files = [*self.paths, *([self.links] if self.links else [])]
+        self._digest = ContentHash(files)
+        for path in files:
             if not path.is_file():
                 raise DataError(f"there is no corpus file {path}. Check the paths under [data] (from {Path.cwd()}).")
 
@@ -55,6 +67,7 @@ class Corpus:
             "fields": [self.config.source_field, self.config.target_field],
             "on_bad_line": self.on_bad_line,
             "reverse": self.reverse,
+            **({"links": True} if self.links else {}),
         }
 
     @property
@@ -62,15 +75,41 @@ class Corpus:
         return self.paths[0].name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
 
     def __iter__(self) -> Iterator[Pair]:
+        for _, pair in self._rows():
+            yield pair
+
+    def linked(self) -> Iterator[LinkedPair]:
+        """The pairs with their links, which stand on the same lines of their own file; none where there is no file."""
+        if self.links is None:
+            yield from (LinkedPair(pair, []) for pair in self)
+            return
+        lines, read, line = numbered_lines(self.links), 0, b""
+        for number, pair in self._rows():
+            while read < number:
+                read, line = next(lines, (0, b""))
+                if not read:
+                    raise DataError(
+                        f"{self.links} ends before line {number} of {self.name}; it needs a line for each pair"
+                    )
+            yield LinkedPair(pair, self._parsed(line, number))
+        if next(lines, None) is not None:
+            raise DataError(f"{self.links} has more lines than {self.name}; it needs a line for each pair")
+
+    def _parsed(self, line: bytes, number: int) -> list[Link]:
+        links = sorted(parse_gold(decoded(line), f"{self.links}:{number}").possible)
+        return [(j, i) for i, j in links] if self.reverse else links
+
+    def _rows(self) -> Iterator[tuple[int, Pair]]:
+        """The pairs with the numbers of their lines, from 1."""
         self.skipped = Counter()
         if len(self.paths) == 2:
             rows = self._parallel()
         else:
             rows = self._single(self._json_pair if self._is_json else _tsv_pair)
-        for pair in rows:
-            yield Pair(pair.target, pair.source) if self.reverse else pair
+        for number, pair in rows:
+            yield number, Pair(pair.target, pair.source) if self.reverse else pair
 
-    def _single(self, parse: Callable[[str], Pair]) -> Iterator[Pair]:
+    def _single(self, parse: Callable[[str], Pair]) -> Iterator[tuple[int, Pair]]:
         path = self.paths[0]
         for number, raw in numbered_lines(path):
             try:
@@ -79,9 +118,9 @@ class Corpus:
             except BadLine as reason:
                 self._bad(path, number, str(reason))
             else:
-                yield pair
+                yield number, pair
 
-    def _parallel(self) -> Iterator[Pair]:
+    def _parallel(self) -> Iterator[tuple[int, Pair]]:
         left, right = self.paths
         first, second = numbered_lines(left), numbered_lines(right)
         while True:
@@ -101,7 +140,7 @@ class Corpus:
             except BadLine as reason:
                 self._bad(left, number, f"{reason} (this file or {right})")
             else:
-                yield pair
+                yield number, pair
 
     def _json_pair(self, line: str) -> Pair:
         row = json_object(line)

@@ -22,26 +22,36 @@ from numpy.typing import NDArray
 from regard.errors import DataError
 from regard.files import file_digest, partial_path, publish_once, read_sealed_json, remove_leftovers, sealed_json
 from regard.translation.config import DataConfig
-from regard.translation.corpus import Corpus, Pair
+from regard.translation.corpus import Corpus, LinkedPair, Pair
 from regard.translation.vocabularies import Vocabularies
 
 _FORMAT = 1
 _BLOCK = 8192  # pairs encoded at a time
 _REPORT_EVERY = 10.0  # seconds
 SIDES = ("source", "target")
+_LINKS = "links"
 
 
 class EncodedCorpus:
-    """The pairs of a corpus as ids: ``ids`` of all sentences end to end, and ``offsets`` where each begins."""
+    """The pairs of a corpus as ids: ``ids`` of all sentences end to end, and ``offsets`` where each begins.
+
+    Where the corpus has links, they are a third such array, of positions: target piece, source piece, and so on.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.meta = _meta(directory)
         dtype = np.dtype(self.meta["dtype"])
-        self._offsets = [np.memmap(directory / f"{side}.offsets", np.int64, mode="r") for side in SIDES]
-        self._ids = [np.memmap(directory / f"{side}.ids", dtype, mode="r") for side in SIDES]
+        arrays = (*SIDES, _LINKS) if self.has_links else SIDES
+        self._offsets = [np.memmap(directory / f"{side}.offsets", np.int64, mode="r") for side in arrays]
+        self._ids = [np.memmap(directory / f"{side}.ids", dtype, mode="r") for side in arrays]
 
     def __len__(self) -> int:
         return int(self.meta["pairs"])
+
+    @property
+    def has_links(self) -> bool:
+        """Whether it is known which pieces belong together."""
+        return bool(self.meta.get("links"))
 
     def lengths(self, side: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The number of pieces of each row's source (0) or target (1)."""
@@ -58,6 +68,13 @@ class EncodedCorpus:
         starts = self._offsets[side][rows] - (np.cumsum(lengths) - lengths)
         flat = np.repeat(starts, lengths) + np.arange(int(lengths.sum()))
         return self._ids[side][flat].astype(np.int64), lengths
+
+    def links(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n, 3): which of ``rows``, the position of a target piece and of a source piece that belong together."""
+        if not self.has_links:
+            return np.empty((0, 3), np.int64)
+        flat, lengths = self.ids(len(SIDES), rows)
+        return np.column_stack([np.repeat(np.arange(len(rows)), lengths // 2), flat.reshape(-1, 2)])
 
 
 def encode_corpus(
@@ -139,23 +156,24 @@ def _write(
 ) -> dict[str, Any]:
     """Write the ids, the offsets and the meta file; memory holds one block of pairs."""
     dtype = np.dtype(np.uint16 if max(map(len, vocabularies)) <= 1 << 16 else np.uint32)
-    names = [f"{side}.{kind}" for side in SIDES for kind in ("offsets", "ids")]
+    arrays = SIDES if corpus.links is None else (*SIDES, _LINKS)
+    names = [f"{array}.{kind}" for array in arrays for kind in ("offsets", "ids")]
     files = {name: (directory / name).open("wb") for name in names}
     pairs = too_long = 0
-    ends = [0, 0]
+    ends = [0] * len(arrays)
     reported = time.monotonic()
     try:
-        for side in SIDES:
-            files[f"{side}.offsets"].write(np.zeros(1, np.int64).tobytes())
+        for array in arrays:
+            files[f"{array}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for block in _blocks(corpus):
-            encoded = _encoded(block, vocabularies, data, threads)
+            encoded = _encoded(block, vocabularies, data, threads, corpus.links)
             too_long += len(block) - len(encoded[0])
             pairs += len(encoded[0])
             if time.monotonic() - reported > _REPORT_EVERY:
                 reported = time.monotonic()
                 report(f"encoding {corpus.name}: {pairs:,} pairs so far")
-            for number, side in enumerate(SIDES):
-                ids, offsets = files[f"{side}.ids"], files[f"{side}.offsets"]
+            for number, array in enumerate(arrays):
+                ids, offsets = files[f"{array}.ids"], files[f"{array}.offsets"]
                 ends[number] = _append(ids, offsets, encoded[number], ends[number], dtype)
     finally:
         for file in files.values():
@@ -163,7 +181,7 @@ def _write(
     meta: dict[str, Any] = {"pairs": pairs, "dtype": dtype.name}
     meta["bytes"] = {name: (directory / name).stat().st_size for name in names}
     meta["digests"] = {name: file_digest(directory / name) for name in names}
-    meta |= {"pieces": ends, "too_long": too_long, "bad": corpus.skipped["bad"]}
+    meta |= {"pieces": ends[:2], "too_long": too_long, "bad": corpus.skipped["bad"], "links": corpus.links is not None}
     if not pairs:
         raise DataError(f"{corpus.name} holds no pair to use{_left_out(meta)}.")
     (directory / "meta.json").write_text(sealed_json(meta), encoding="utf-8")
@@ -171,16 +189,40 @@ def _write(
 
 
 def _encoded(
-    block: Sequence[Pair], vocabularies: Vocabularies, data: DataConfig, threads: int
-) -> tuple[list[list[int]], list[list[int]]]:
-    """The ids of the pairs that are not too long, source and target."""
-    kept = [pair for pair in block if _few_words(pair, data.max_words)]
+    block: Sequence[LinkedPair], vocabularies: Vocabularies, data: DataConfig, threads: int, links: Path | None
+) -> list[list[list[int]]]:
+    """The ids of the pairs that are not too long, source and target; and the positions that are linked, from a file."""
+    kept = [linked for linked in block if _few_words(linked.pair, data.max_words)]
     source, target = (
-        vocabulary.encode([pair[side] for pair in kept], threads=threads)
+        vocabulary.encode([linked.pair[side] for linked in kept], threads=threads)
         for side, vocabulary in enumerate(vocabularies)
     )
     few = [i for i in range(len(kept)) if _few_pieces(source[i], target[i], data.max_tokens)]
-    return [source[i] for i in few], [target[i] for i in few]
+    found = [[source[i] for i in few], [target[i] for i in few]]
+    if links is not None:
+        found.append([_linked_pieces(kept[i], source[i], target[i], vocabularies, links) for i in few])
+    return found
+
+
+def _linked_pieces(
+    linked: LinkedPair, source: list[int], target: list[int], vocabularies: Vocabularies, file: Path
+) -> list[int]:
+    """Target position, source position, of all pieces of words that belong together, one after another."""
+    words = [vocabulary.words(ids) for vocabulary, ids in zip(vocabularies, (source, target), strict=True)]
+    for link in linked.links:
+        for side, number, known in zip(SIDES, link, words, strict=True):
+            if number >= len(known):
+                raise DataError(
+                    f"{file} links {side} word {number} of {linked.pair[SIDES.index(side)]!r}, which has {len(known)} "
+                    "words. Words are what stands between spaces, counted from 0."
+                )
+    return [
+        position
+        for i, j in linked.links
+        for t in range(words[1][j].start, words[1][j].stop)
+        for s in range(words[0][i].start, words[0][i].stop)
+        for position in (t, s)
+    ]
 
 
 def _append(ids: IO[bytes], offsets: IO[bytes], sentences: list[list[int]], end: int, dtype: np.dtype[Any]) -> int:
@@ -190,8 +232,8 @@ def _append(ids: IO[bytes], offsets: IO[bytes], sentences: list[list[int]], end:
     return int(ends[-1]) if len(ends) else end
 
 
-def _blocks(corpus: Corpus) -> Iterator[list[Pair]]:
-    pairs = iter(corpus)
+def _blocks(corpus: Corpus) -> Iterator[list[LinkedPair]]:
+    pairs = corpus.linked()
     while block := list(islice(pairs, _BLOCK)):
         yield block
 

@@ -12,12 +12,13 @@ from regard.errors import ConfigError
 from regard.nn.attention import Attention
 from regard.nn.decoder import Decoded, Decoder, DecoderState
 from regard.nn.dropout import Dropout
-from regard.nn.output import Output
+from regard.nn.output import Loss, Output
 from regard.nn.rnn import Encoder
 from regard.nn.scores import LocationScore, TrainableScore
 from regard.nn.transformer import Shape, TransformerDecoder, TransformerEncoder, TransformerState
 from regard.nn.windows import PredictedWindow, Window
 from regard.normalizers import NORMALIZERS, Normalizer
+from regard.shape_types import Float, Int
 from regard.text.text_model import TextModel, initialized, output_for
 from regard.translation.model_config import RNNConfig, TransformerConfig
 
@@ -31,6 +32,8 @@ class TranslationModel(TextModel):
 
     source_embedding: nn.Embedding
     target_embedding: nn.Embedding
+    taught: float
+    """weight of what links teach the attention"""
 
     def start(self, source: Tensor, lengths: Tensor) -> Any:
         """Encode the sentences (b, k) of ``lengths`` (b,); the decoder's state before the first token."""
@@ -43,6 +46,18 @@ class TranslationModel(TextModel):
     def shown_weights(self, attended: Sequence[Attended]) -> Tensor | None:
         """(b, q, k): the attention weights that are shown, of the layers of a step or of several; None without."""
         raise NotImplementedError
+
+    def forward(self, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
+        """The cross-entropy of a batch, and what its links teach the attention."""
+        if not (self.taught and self.training and batch.links is not None):
+            return super().forward(batch, label_smoothing=label_smoothing)
+        if self.critic is None:
+            features, weights = self.teacher_forced(batch.target[:, :-1], self.encode(batch))
+            loss = self.loss(features, batch.target[:, 1:], label_smoothing=label_smoothing)
+        else:
+            loss = super().forward(batch)
+            _, weights = self.teacher_forced(batch.target[:, :-1], self.encode(batch))
+        return loss._replace(objective=loss.objective + self.taught * link_loss(weights(), batch.links))
 
     def shown_layer(self, layers: int) -> int:
         """The index of the layer whose weights are shown."""
@@ -64,6 +79,7 @@ class RNNModel(TranslationModel):
         self.source_embedding, self.target_embedding, self.output = _vocabulary_layers(
             config.embedding, source_size, target_size, config.tie
         )
+        self.taught = config.taught
         self.dropout_embedding = Dropout(config.dropout_embedding)
         self.dropout_annotations = Dropout(config.dropout_annotations)
         self.dropout_output = Dropout(config.dropout_output)
@@ -115,7 +131,7 @@ class TransformerModel(TranslationModel):
     """Transformer encoder and decoder.
 
     The weights it shows are the mean over the heads of the last layer but one, which follows word alignments best
-    (Garg et al. 2019, sec. 4.1).
+    (Garg et al. 2019, sec. 4.1). Links teach the first head of that layer (sec. 4.3); where they do, it alone is shown.
     """
 
     def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
@@ -131,6 +147,7 @@ class TransformerModel(TranslationModel):
             dropout_attention=config.dropout_attention,
             dropout_feedforward=config.dropout_feedforward,
         )
+        self.taught = config.taught
         positions, longest = config.positions, config.max_positions
         self.longest = longest if positions == "learned" else None
         self.encoder = TransformerEncoder(shape, config.layers, positions=positions, max_positions=longest)
@@ -149,11 +166,27 @@ class TransformerModel(TranslationModel):
 
     def shown_weights(self, attended: Sequence[Attended]) -> Tensor:
         weights: Tensor = attended[self.shown_layer(len(attended))].weights
-        return weights.mean(1)
+        return weights[:, 0] if self.taught else weights.mean(1)
 
     def teacher_forced(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, Callable[[], Tensor | None]]:
         features, attended = self.decoder(self.target_embedding(tokens), state)
         return features, lambda: self.shown_weights(attended)
+
+
+def link_loss(weights: Float[Tensor, "b q k"] | None, links: Int[Tensor, "n 3"]) -> Tensor:
+    """-log of the attention's share on the source tokens that a target token belongs to, summed over the linked ones.
+
+    >>> weights = torch.tensor([[[0.5, 0.25, 0.25]]])
+    >>> link_loss(weights, torch.tensor([[0, 0, 0], [0, 0, 2]])).exp()  # 1 / (0.5 + 0.25)
+    tensor(1.3333)
+    """
+    assert weights is not None
+    row, target, source = links.T
+    belongs = torch.zeros(weights.shape, dtype=torch.bool, device=weights.device)
+    belongs[row, target, source] = True
+    linked = belongs.any(-1)
+    share = weights.float()[linked].masked_fill(~belongs[linked], 0).sum(-1)
+    return -share.clamp(min=1e-9).log().sum()
 
 
 def build_model(

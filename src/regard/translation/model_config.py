@@ -25,6 +25,10 @@ SELF_CRITICAL = (
     "instead of from the reference itself, without dropout and label smoothing; 0 = do not. For a last training that "
     "begins with another."
 )
+TAUGHT = (
+    "Weight of what links (data.train.links) teach the attention: -log of its share on the source words that a target "
+    "word belongs to; 0 = it must find out by itself."
+)
 
 
 class RNNConfig(Settings):
@@ -67,6 +71,7 @@ class RNNConfig(Settings):
     dropout_annotations: float = setting(0.0, "Dropout on what the encoder hands over.", ge=0, lt=1)
     dropout_output: float = setting(0.2, "Dropout on what the output layer reads.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
+    taught: float = setting(0.0, TAUGHT, ge=0, le=1000)
     self_critical: Draws = setting(0, SELF_CRITICAL, ge=0, le=MOST_DRAWS)
 
     @property
@@ -120,6 +125,10 @@ class RNNConfig(Settings):
                 "(encoder_size x directions). Change one of them, or use general",
             ),
             (
+                none and self.taught > 0,
+                f'attention = "none" cannot be taught where to look; got taught = {self.taught}. Set it to 0',
+            ),
+            (
                 self.cell == "cgru" and self.decoder_layers > 1,
                 f'cell = "cgru" is one layer deep; got decoder_layers = {self.decoder_layers}',
             ),
@@ -142,6 +151,7 @@ class TransformerConfig(Settings):
     dropout_attention: float = setting(0.0, "Dropout on attention weights.", ge=0, lt=1)
     dropout_feedforward: float = setting(0.0, "Dropout inside the feed-forward layers.", ge=0, lt=1)
     tie: Tie = setting("output", TIE)
+    taught: float = setting(0.0, f"{TAUGHT} One head is taught, and shown.", ge=0, le=1000)
     self_critical: Draws = setting(0, SELF_CRITICAL, ge=0, le=MOST_DRAWS)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,13 +85,10 @@ class _Run:
     def _train(self, *, resume: bool) -> RunResult:
         self._prepare(begun=resume)
         state = self._open(resume=resume)
-        trainer = self._trainer(state)
-        try:
+        with closing(self._log(state)) if self.processes.first else nullcontext() as log:
+            trainer = self._trainer(state, log)
             with Signals(self.show.at_once) as signals:
                 state = trainer.run(signals)
-        finally:
-            if trainer.log:
-                trainer.log.close()
         if not state.finished:
             self._stopped(state, signals)
         return self._result(state)
@@ -124,8 +121,7 @@ class _Run:
 
         return processes.by_first(first)
 
-    def _trainer(self, state: State) -> Trainer:
-        log = self._log(state) if self.processes.first else None
+    def _trainer(self, state: State, log: Log | None) -> Trainer:
         if log:
             log.write(
                 "start", {"update": state.update, "processes": self.processes.world, "threads": self.processes.threads}

@@ -88,7 +88,7 @@ def test_the_bundle_holds_no_name_twice():
 
 def test_the_viewer_needs_nothing_of_the_explorer():
     listed = json.loads((VIEWER / "manifest.json").read_text("utf-8"))
-    assert {file.name for file in VIEWER.iterdir()} == {*listed["modules"], listed["style"], "manifest.json"}
+    assert {file.name for file in VIEWER.iterdir()} == {*listed["modules"], *listed["styles"], "manifest.json"}
     for at, name in enumerate(listed["modules"]):
         imported = re.findall(r"^import .* from \"(.*)\";$", (VIEWER / name).read_text("utf-8"), re.M)
         assert {file.removeprefix("./") for file in imported} <= set(listed["modules"][:at])

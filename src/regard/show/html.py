@@ -37,9 +37,12 @@ def bundle() -> Bundle:
     lines, they are one module.
     """
     manifest = json.loads((VIEWER / "manifest.json").read_text("utf-8"))
-    sources = [(VIEWER / name).read_text("utf-8") for name in manifest["modules"]]
-    lines = [line for source in sources for line in source.splitlines() if not line.startswith("import ")]
-    return Bundle("\n".join(lines) + "\n", (VIEWER / manifest["style"]).read_text("utf-8"))
+    lines = [line for line in _joined(manifest["modules"]).splitlines() if not line.startswith("import ")]
+    return Bundle("\n".join(lines) + "\n", _joined(manifest["styles"]))
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "".join((VIEWER / name).read_text("utf-8") for name in names)
 
 
 def document(parts: Sequence[Data], *, title: str = "") -> str:

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo figures test test-fast lint wheel test-lowest bench torture clean
+.PHONY: demo figures test test-fast lint lock wheel test-lowest bench torture clean
 
 demo: .venv/regard.stamp
 	$(BIN)/regard demo --out demo
@@ -24,6 +24,11 @@ lint: .venv/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/oxlint --deny-warnings src
+
+# The newest versions that pyproject.toml allows, with the hashes of their files: what development and CI install.
+lock: .venv/test.stamp
+	$(BIN)/pip install --quiet 'uv>=0.9'
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --output-file requirements.lock
 
 wheel: .venv/test.stamp
 	rm -rf dist
@@ -53,7 +58,8 @@ test-lowest: .venv-lowest/test.stamp
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-.venv/test.stamp: .venv/regard.stamp
+.venv/test.stamp: pyproject.toml requirements.lock | .venv/bin/python
+	$(BIN)/pip install --quiet --require-hashes --no-deps --requirement requirements.lock
 	$(BIN)/pip install --quiet --editable '.[test]'
 	touch $@
 

@@ -35,6 +35,7 @@ MODULES = [
     "regard.nn.self_attention",
     "regard.nn.transformer",
     "regard.nn.windows",
+    "regard.translation.model",
 ]
 """Those that have shapes in their signatures; not Dropout, which must compile to one graph, as no check does."""
 

@@ -9,7 +9,7 @@ from sacrebleu import corpus_bleu
 
 import regard
 from regard.errors import DataError, InputError
-from regard.show.length_figures import plot_by_length
+from regard.show.curve_figures import plot_by_length
 from regard.training.config import load_config
 from regard.translation.batches import padded_batch
 from regard.translation.corpus import Pair

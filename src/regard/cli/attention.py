@@ -48,7 +48,7 @@ def evaluate_attention(
         for name, measured in found.items():
             console.print(f"{name}: {measured.verdict}", highlight=False)
     if plot is not None:
-        from regard.show.faithfulness_figures import plot_faithfulness
+        from regard.show.curve_figures import plot_faithfulness
 
         plot_faithfulness(found, plot)
         sys.stderr.write(f"wrote {plot}\n")

@@ -88,7 +88,7 @@ def evaluate(
         else:
             _show(found, by_length)
         if plot is not None:
-            from regard.show.length_figures import plot_by_length
+            from regard.show.curve_figures import plot_by_length
 
             plot_by_length(found, plot)
             sys.stderr.write(f"wrote {plot}\n")

@@ -29,7 +29,7 @@ Heard = Callable[[str, int], None]
 
 def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None) -> Section:
     """Train both, and draw BLEU against the length of the sentence."""
-    from regard.show.length_figures import plot_by_length
+    from regard.show.curve_figures import plot_by_length
     from regard.translation.corpus import Pair
     from regard.translation.evaluation import evaluate
     from regard.translation.translator import Translator

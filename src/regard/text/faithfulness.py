@@ -136,7 +136,7 @@ class Faithfulness:
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """What hiding the most attended share costs, against as much at random (.png, .svg, .pdf)."""
-        from regard.show.faithfulness_figures import plot_faithfulness
+        from regard.show.curve_figures import plot_faithfulness
 
         return plot_faithfulness({"attention": self}, path)
 

@@ -1,4 +1,4 @@
-"""Whether attention matters, as curves: what hiding the most attended share costs, against as much at random."""
+"""Curves of evaluations: BLEU by length; what hiding what was attended to costs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from regard.show.figures import Curve, plot_curves
 
 if TYPE_CHECKING:
     from regard.text.faithfulness import Faithfulness
+    from regard.translation.evaluation import Evaluation
+
+
+def plot_by_length(evaluations: Mapping[str, Evaluation], path: str | os.PathLike[str]) -> Path:
+    """BLEU against the length of the source, a curve for each model: the reason attention exists."""
+    curves = [
+        Curve(name, [(b.first + b.last) / 2 for b in e.buckets], [b.bleu for b in e.buckets])
+        for name, e in evaluations.items()
+    ]
+    return plot_curves(curves, path, across="words in the source sentence", up="BLEU")
 
 
 def plot_faithfulness(found: Mapping[str, Faithfulness], path: str | os.PathLike[str]) -> Path:

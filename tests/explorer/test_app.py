@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import posixpath
+import re
 import zlib
 
 import pytest
@@ -114,6 +116,28 @@ def test_nothing_outside_the_folders_is_served(app):
 def test_every_view_has_its_own_address(app):
     pages = {ask(app, "GET", view, headers={"X-Regard-Token": None}).text for view in VIEWS}
     assert pages == {(FOLDERS["page"] / "index.html").read_text()}
+
+
+def test_what_the_page_imports_is_fetched_at_once():
+    """A browser need not read one module to learn of the next: index.html names all that app.js imports."""
+    text = (FOLDERS["page"] / "index.html").read_text()
+    named = re.findall(r'rel="modulepreload" href="/([^"]+)"', text)
+    assert sorted(named) == sorted(imported("page/app.js") - {"page/app.js"})
+
+
+def imported(module: str) -> set[str]:
+    """A module and all that it imports when it is read, at any depth."""
+    found, new = set(), [module]
+    while new:
+        module = new.pop()
+        found.add(module)
+        folder, _, name = module.partition("/")
+        for specifier in re.findall(
+            r'^(?:import|export) .*?from "([^"]+)"', (FOLDERS[folder] / name).read_text(), re.M | re.S
+        ):
+            imported = posixpath.normpath(posixpath.join(posixpath.dirname(module), specifier))
+            new += [imported] if imported not in found else []
+    return found
 
 
 def test_models_that_are_not_there(app):

@@ -22,10 +22,11 @@ def script(slug):
 
 
 def decimal(number):
-    """As the stage writes numbers: two decimals, three for what would be 0 by that, and then nearly 0."""
-    if 0 < abs(number) < 0.0005:
+    """As the stage writes numbers: two decimals, none of large ones, three for what would be 0 by that, then ≈0."""
+    size = abs(number)
+    if 0 < size < 0.0005:
         return "≈0"
-    return short(float(f"{number:.{3 if abs(number) < 0.005 else 2}f}"))
+    return short(float(f"{number:.{0 if size >= 100 else 3 if size < 0.005 else 2}f}"))
 
 
 def computed(model, source, *, hard=False):
@@ -102,6 +103,7 @@ def walk(page, site, slug, go_on, *, touch):
         things = page.evaluate(ON_STAGE)
         assert things or beat.get("panel")
         check(things, computed(model, source, hard=beat.get("hard", False)), touch=touch)
+        assert {thing["key"] for thing in things} >= set(beat.get("ask", []))
         said = page.locator(".say").inner_text()
         assert said
         assert "{" not in said

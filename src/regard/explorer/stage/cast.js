@@ -5,7 +5,7 @@ import { share } from "../viewer/numbers.js";
 import { decimal } from "./layout.js";
 
 const LABELS = { pic: "picture", h: "states *h*", e: "scores *e*", a: "weights *a*", w: "*a* · *h*" };
-const ANSWERS = { short: "a sentence of 4 words", long: "a sentence of 40 words" };
+const ANSWERS = { short: "4 words", long: "40 words" };
 const THINNEST = 0.015; // of the weights whose lines are drawn
 
 /** {height, items, lines}, by key. */
@@ -42,6 +42,18 @@ class Cast {
   line(key, from, to, role, width) {
     const [a, b] = [this.items.get(from), this.items.get(to)];
     if (a && b) this.lines.set(key, { key, role, width, points: ends(a, b) });
+  }
+
+  /** A line from a state of the writer down to what it asks, beside the context below it. */
+  asking(key, t, to) {
+    const [state, context, asked] = [`s.${t - 1}`, `c.${t - 1}`, to].map((name) => this.items.get(name));
+    if (!context || !asked || context.x !== state.x) {
+      this.line(key, `s.${t - 1}`, to, "ask");
+      return;
+    }
+    const side = state.x + state.w / 2;
+    const points = [[side, state.y], [side + 7, context.y + context.h / 2], [asked.x, asked.y - asked.h / 2]];
+    this.lines.set(key, { key, role: "ask", points });
   }
 
   reader() {
@@ -81,8 +93,8 @@ class Cast {
       kind: "word", role: "word", text: word, from: `s.${t}`, label: `word ${t} that is written: ${word}`,
     });
     for (const i of this.sources) {
-      this.line(`query.${t}.${i}`, `s.${t - 1}`, `h.${i}`, "ask");
-      this.line(`ask.${t}.${i}`, `s.${t - 1}`, `e.${t}.${i}`, "ask");
+      this.asking(`query.${t}.${i}`, t, `h.${i}`);
+      this.asking(`ask.${t}.${i}`, t, `e.${t}.${i}`);
       if (!places.picture) this.line(`answer.${t}.${i}`, `h.${i}`, `e.${t}.${i}`, "read");
       const weight = this.weight(t, i);
       if (!places.picture || weight > THINNEST) this.line(`mix.${t}.${i}`, `w.${t}.${i}`, `c.${t}`, "back", 1 + 9 * weight);

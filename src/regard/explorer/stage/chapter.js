@@ -6,7 +6,7 @@ import { decimal, matching } from "./layout.js";
 import { castOf } from "./cast.js";
 import { gridPlaces, wordsPlaces } from "./places.js";
 
-export const CHAPTERS = { bottleneck: "1 One vector for everything", "look-back": "2 Look back", grid: "4 A picture is a grid" };
+export const CHAPTERS = { bottleneck: "1 One vector for everything", "look-back": "2 Look back", grid: "3 A picture is a grid" };
 const PLACES = { words: wordsPlaces, grid: gridPlaces };
 
 const loaded = new Map();

@@ -8,10 +8,14 @@ export function spread(count, left, right) {
   return Array.from({ length: count }, (_, i) => left + (i + 0.5) * room);
 }
 
-/** Two decimals, without zeros at the end; three for what would be 0 by that, and what is 0 by that too is nearly 0. */
+/**
+ * Two decimals, without zeros at the end, and none from 100 on; three for what would be 0 by that, and what is 0 by that too
+ * is nearly 0.
+ */
 export function decimal(number) {
-  if (number !== 0 && Math.abs(number) < 0.0005) return "≈0";
-  return short(Number(number.toFixed(Math.abs(number) < 0.005 ? 3 : 2)));
+  const size = Math.abs(number);
+  if (number !== 0 && size < 0.0005) return "≈0";
+  return short(Number(number.toFixed(size >= 100 ? 0 : size < 0.005 ? 3 : 2)));
 }
 
 /**

@@ -13,7 +13,7 @@ export function wordsPlaces(trace, width) {
   const rows = isNarrow
     ? { height: hasMap ? 452 : 360, y: 22, s: 72, c: 124, w: 176, a: 228, e: 228, h: 280, x: 328 }
     : { height: 600, y: 26, s: 100, c: 190, w: 272, a: 346, e: 420, h: 504, x: 572 };
-  const net = isNarrow ? width : width - 210;
+  const net = isNarrow || !hasMap ? width : width - 210;
   const [read, box] = [spread(trace.states, 0, net), isNarrow ? [60, 46] : [84, 50]];
   const chip = isNarrow ? [56, 44] : [70, 44];
   const size = { x: [90, 44], h: box, e: chip, a: chip, w: chip };
@@ -41,7 +41,7 @@ export function gridPlaces(trace, width) {
   const isNarrow = width < NARROW;
   const rows = isNarrow ? { y: 22, s: 72, c: 124, grid: 172 } : { y: 26, s: 100, c: 190, grid: 290 };
   const box = isNarrow ? [60, 46] : [84, 50];
-  const cell = isNarrow ? [Math.min(58, (width - 20) / 6), 49] : [Math.min(60, (width - 60) / 12), 56];
+  const cell = isNarrow ? [Math.min(58, Math.floor((width - 20) / 6)), 49] : [Math.min(60, Math.floor((width - 60) / 12)), 56];
   // On a phone two grids have room: in the left one numbers take the place of the picture, in the right one weights that of
   // the scores, and weighed numbers that of the weights.
   const column = isNarrow ? { pic: 0, h: 0, e: 1, a: 1, w: 1 } : { pic: 0, h: 1, e: 2, a: 2, w: 3 };

@@ -132,12 +132,15 @@ function move(element, { x, y, w, h: height }) {
   element.style.transform = `translate(${Math.round(x - w / 2)}px, ${Math.round(y - height / 2)}px)`;
 }
 
-/** A smooth line through two points, or a straight one through more. */
+/** A smooth line between two points, up or down at both; of three points, it leaves the first sideways. */
 function curve(points) {
-  const [[x0, y0], ...rest] = points;
-  if (rest.length > 1) return `M${x0} ${y0}${rest.map(([x, y]) => `L${x} ${y}`).join("")}`;
-  const [[x1, y1]] = rest;
+  const [[x0, y0], [x1, y1], last] = points;
+  if (last) return `M${x0} ${y0}C${x1} ${y0} ${x1} ${y0} ${x1} ${y1}${down([x1, y1], last)}`;
   if (Math.abs(y1 - y0) < 2) return `M${x0} ${y0}L${x1} ${y1}`;
+  return `M${x0} ${y0}${down(points[0], points[1])}`;
+}
+
+function down([x0, y0], [x1, y1]) {
   const bend = (y1 - y0) / 2;
-  return `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
+  return `C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
 }

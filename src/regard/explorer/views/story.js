@@ -97,7 +97,7 @@ class Story {
     this.verdict.replaceChildren(formula(this.said ?? ""));
     this.stage.draw(scene, { choices: beat.ask ?? [], fresh: at ? fresh : [], still });
     this.stage.element.hidden = !scene.items.length;
-    this.sum.hidden = !scene.items.length;
+    this.sum.hidden = !scene.items.some((item) => trace.numbers.has(item.key));
     this.point(null, false);
     this.panelOf(beat);
     [...this.dots.children].forEach((dot, i) => {

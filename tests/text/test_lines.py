@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,9 @@ def test_a_digest_follows_the_content_and_is_kept_while_nothing_changes(tmp_path
     two.write_text("bc")
     os.utime(one, (1, 1))
     assert digest() != first  # the same bytes in all, cut otherwise
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file that is there and cannot be read: not Linux")
+def test_a_digest_of_a_file_that_cannot_be_read_names_it():
+    with pytest.raises(DataError, match="/proc/self/mem cannot be read: Input/output error"):
+        ContentHash([Path("/proc/self/mem")])()

@@ -15,8 +15,8 @@ from regard.errors import DataError
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 20  # no sentence has a million bytes; a file without line ends must not fill the memory
 _ENDLESS = 1 << 28  # after so many bytes without a line end, none is looked for any more
-_MOST_EXPANDED = 100  # times its size that a gzip file may grow to, beyond ...
-_ALWAYS_EXPANDED = 1 << 26  # ... these bytes: text grows tenfold, and what was made to fill a disk a thousandfold
+_MOST_EXPANDED = 100  # times what was read of it that a gzip file may grow to, beyond ...
+_ALWAYS_EXPANDED = 1 << 22  # ... these bytes: text grows tenfold, and what was made to fill a disk a thousandfold
 
 
 class BadLine(Exception):  # noqa: N818 - reads as what it is
@@ -31,9 +31,13 @@ class ContentHash:
         self._digest: tuple[list[tuple[int, int]], str] | None = None
 
     def __call__(self) -> str:
-        seen = [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in self._paths)]
-        if self._digest is None or self._digest[0] != seen:
-            self._digest = seen, self._read()
+        try:
+            seen = [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in self._paths)]
+            if self._digest is None or self._digest[0] != seen:
+                self._digest = seen, self._read()
+        except OSError as error:
+            names = " + ".join(str(path) for path in self._paths)
+            raise DataError(f"{names} cannot be read: {error.strerror}.") from None
         return self._digest[1]
 
     def _read(self) -> str:
@@ -94,14 +98,17 @@ class _Expanding(gzip.GzipFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "rb")
-        self._path, self._most = path, max(_ALWAYS_EXPANDED, _MOST_EXPANDED * path.stat().st_size)
+        self._path, self._most = path, _ALWAYS_EXPANDED
 
     def readline(self, size: int | None = -1) -> bytes:
-        if self.tell() > self._most:
-            raise DataError(
-                f"{self._path} has grown to more than {self._most:,} bytes, {_MOST_EXPANDED} times its size, which no "
-                "text does. Unpack it yourself if it is meant to be so."
-            )
+        if (here := self.tell()) > self._most:
+            read = self.fileobj.tell()  # type: ignore[union-attr]
+            self._most = max(self._most, _MOST_EXPANDED * read)
+            if here > self._most:
+                raise DataError(
+                    f"{self._path}: the first {read:,} bytes of it have grown to more than {self._most:,}, as no text "
+                    "does. Unpack it yourself if it is meant to be so."
+                )
         return super().readline(size)
 
 

@@ -8,6 +8,8 @@ import torch
 
 import regard
 from regard.errors import DataError, InputError
+from regard.normalizers import hard
+from regard.text import faithfulness
 from regard.text.faithfulness import SHARES, Erased, Estimate, Faithfulness, Subject, estimate, measure, spearman
 from regard.text.interventions import Permuted
 from regard.text.padding import padded_targets
@@ -59,6 +61,21 @@ def test_the_same_model_with_its_weights_permuted_is_at_chance(reader):
         assert erased.most.low < erased.random.high
         assert erased.random.low < erased.most.high
     assert "do not say what it needs" in found.verdict
+
+
+def test_cells_that_hard_attention_leaves_at_zero_are_ordered_by_their_scores(reader, monkeypatch):
+    orders, erasures = [], faithfulness._erasures
+    monkeypatch.setattr(
+        faithfulness,
+        "_erasures",
+        lambda state, received, *rest: orders.append(received) or erasures(state, received, *rest),
+    )
+    measure(reader, [s._replace(state=s.state.normalized_by(hard)) for s in subjects(reader, 4)])
+    for received in orders[0]:
+        assert len(received.unique()) == GRID.cells  # no ties, which would hide cells by their place in the grid
+        assert (
+            received.sort().values[: -len(received[received >= 1])] < 0.01
+        ).all()  # a cell that was taken comes first
 
 
 def test_weights_that_order_the_parts_by_what_they_cost_correlate_with_it(reader, monkeypatch):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import DataError, InputError
+from regard.normalizers import softmax
 from regard.text.interventions import (
     Permuted,
     hidden_positions,
@@ -40,6 +41,9 @@ SHARES = (0.05, 0.1, 0.2, 0.5)
 RESAMPLES = 1000
 LITTLE, MUCH = 0.05, 0.5
 """nats a word that uniform weights cost: less than the first is little, from the second on much"""
+
+TIE = 1e-6
+"""of the weights that softmax would make of the same scores: the order of parts of equal weights, such as 0 by hard"""
 
 Numbers = NDArray[np.float64]
 Report = Callable[[int, int], None]
@@ -251,10 +255,13 @@ def _measured(model: TextModel, subject: Subject, generator: torch.Generator) ->
     written = target[:, 1:] != PAD
     parts = int(part_of.max()) + 1
     weights = weights_of_parts(plain.weights, part_of, parts) * written[..., None]
+    soft = model.force_from(state.normalized_by(softmax), target).weights
+    assert soft is not None
+    softly = weights_of_parts(soft, part_of, parts) * written[..., None]
     changed = {
         "uniform": state.normalized_by(uniform),
         "permuted": state.normalized_by(Permuted(model.normalizer, generator)),
-        **_erasures(state, weights.sum(1), part_of, generator),
+        **_erasures(state, weights.sum(1) + TIE * softly.sum(1), part_of, generator),
     }
     rows = {"words": written.sum(1), "as it is": -plain.log_probs.sum(1)}
     rows |= {name: -model.force_from(other, target).log_probs.sum(1) for name, other in changed.items()}

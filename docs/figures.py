@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +19,7 @@ from regard.show.figures import plot_map, plot_steps
 from regard.show.photo_figures import plot_caption
 
 HERE = Path(__file__).parent / "pictures"
+WIDE = 1100  # pixels of a row of photographs
 
 
 def steps() -> None:
@@ -80,6 +82,18 @@ def sentence() -> None:
     translator.translate("The little girl in the red dress is reading an interesting book.").plot(HERE / "sentence.png")
 
 
+def captions() -> None:
+    """The captioner that ships, on the two drawings of examples/meadow.py."""
+    captioner = regard.Captioner.load("flickr8k")
+    drawn = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "meadow.py"))
+    for name in ("meadow", "snow"):
+        path = captioner.caption(drawn[name]()).plot(HERE / f"{name}.png")
+        with Image.open(path) as picture:
+            small = picture.convert("RGB").resize((WIDE, WIDE * picture.height // picture.width))
+        small.save(path.with_suffix(".jpg"), quality=88)
+        path.unlink()
+
+
 def trained() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lengths.lengths(Path(folder))
@@ -88,5 +102,5 @@ def trained() -> None:
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
-    for draw in (steps, local, pictures, heads, positions, sentence, trained):
+    for draw in (steps, local, pictures, heads, positions, sentence, captions, trained):
         draw()

@@ -152,7 +152,7 @@ def test_attention_without_a_softmax_is_an_error_that_names_it():
             return self.blocks[1](self.blocks[0](inputs))
 
     model = Model()
-    said = r"blocks\.1 \(SigmoidAttention\) ran and its attention was not heard of"
+    said = r"blocks\.1 \(SigmoidAttention\) ran and its attention was not observed"
     with pytest.raises(InputError, match=said), regard.record(model):
         model(INPUTS)
     with regard.record(model, layers=0) as recorded:
@@ -165,6 +165,6 @@ def test_a_fast_path_that_fails_leaves_nothing_behind():
     with torch.no_grad(), pytest.raises(Exception, match="8"), regard.record(layer):
         layer(torch.randn(1, 4, 7))
     model = ByHand(by_softmax)
-    with regard.record(model) as recorded:  # torch's functions are heard of again
+    with regard.record(model) as recorded:  # torch's functions are observed again
         model(INPUTS)
     assert list(recorded) == [""]

@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.inspection.call import Call
 from regard.inspection.sdpa import seen_and_added
 from regard.inspection.visibility import Visible, everything
-from regard.inspection.watching import current, listeners_of, tell
+from regard.inspection.watching import current, listeners_of, notify_call
 
 _native, _layer, _slow = (
     torch._native_multi_head_attention,
@@ -24,7 +24,7 @@ _native, _layer, _slow = (
 KEYS_ONLY, ROWS_ONLY = 1, 0  # kinds of masks of the fast path; True where a key is hidden
 
 
-def install(stack: ExitStack, hear_sdpa: Callable[..., Tensor], hear_softmax: Callable[..., Tensor]) -> None:
+def install(stack: ExitStack, observed_sdpa: Callable[..., Tensor], observed_softmax: Callable[..., Tensor]) -> None:
     """Stand in for these functions, and for what the slow one calls while it runs, until ``stack`` is closed."""
 
     def slow(*args: Any, **kwargs: Any) -> Any:
@@ -32,44 +32,44 @@ def install(stack: ExitStack, hear_sdpa: Callable[..., Tensor], hear_softmax: Ca
             return _slow(*args, **kwargs)
         heads = args[4] if len(args) > 4 else kwargs["num_heads"]
         with ExitStack() as inside, torch._C.DisableTorchFunction():
-            replace(inside, F, "scaled_dot_product_attention", hear_sdpa)
-            replace(inside, F, "softmax", partial(hear_softmax, heads))
+            patch(inside, F, "scaled_dot_product_attention", observed_sdpa)
+            patch(inside, F, "softmax", partial(observed_softmax, heads))
             return _slow(*args, **kwargs)
 
-    replace(stack, torch, "_native_multi_head_attention", _heard_native)
-    replace(stack, torch, "_transformer_encoder_layer_fwd", _heard_layer)
-    replace(stack, F, "multi_head_attention_forward", slow)
+    patch(stack, torch, "_native_multi_head_attention", _observed_native)
+    patch(stack, torch, "_transformer_encoder_layer_fwd", _observed_layer)
+    patch(stack, F, "multi_head_attention_forward", slow)
 
 
-def replace(stack: ExitStack, owner: Any, name: str, stand_in: Any) -> None:
-    """Put ``stand_in`` in place of an attribute until ``stack`` is closed."""
+def patch(stack: ExitStack, owner: Any, name: str, replacement: Any) -> None:
+    """Put ``replacement`` in place of an attribute until ``stack`` is closed."""
     if name in vars(owner):
         stack.callback(setattr, owner, name, vars(owner)[name])
     else:  # inherited: the owner gets it back from its base
         stack.callback(delattr, owner, name)
-    setattr(owner, name, stand_in)
+    setattr(owner, name, replacement)
 
 
-def _heard_native(query: Tensor, key: Tensor, value: Tensor, dim: int, heads: int, *rest: Any) -> Any:
+def _observed_native(query: Tensor, key: Tensor, value: Tensor, dim: int, heads: int, *rest: Any) -> Any:
     output = _native(query, key, value, dim, heads, *rest)
     weight, bias, _, _, mask = rest[:5]
     kind = rest[7] if len(rest) > 7 else None
-    _tell(query, heads, weight, bias, mask, kind)
+    _notify(query, heads, weight, bias, mask, kind)
     return output
 
 
-def _heard_layer(src: Tensor, dim: int, heads: int, weight: Tensor, bias: Tensor, *rest: Any) -> Any:
+def _observed_layer(src: Tensor, dim: int, heads: int, weight: Tensor, bias: Tensor, *rest: Any) -> Any:
     output = _layer(src, dim, heads, weight, bias, *rest)
     norm_first, eps, norm_weight, norm_bias = rest[3:7]
     mask, kind = rest[13:15]
     inputs = _padded(src)[0]
     if norm_first:
         inputs = F.layer_norm(inputs, (dim,), norm_weight, norm_bias, eps)
-    _tell(src, heads, weight, bias, mask, kind, inputs)
+    _notify(src, heads, weight, bias, mask, kind, inputs)
     return output
 
 
-def _tell(
+def _notify(
     given: Tensor, heads: int, weight: Tensor, bias: Tensor, mask: Tensor | None, kind: int | None, inputs: Any = None
 ) -> None:
     module = current()
@@ -82,7 +82,7 @@ def _tell(
         for part in F.linear(inputs, weight, bias).chunk(3, -1)
     )
     call = Call(query, key, query.shape[-1] ** -0.5, _visible(mask, kind, query.shape[2], lengths))
-    tell(attention, call, value, torch.empty(0))
+    notify_call(attention, call, value, torch.empty(0))
 
 
 def _padded(given: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor
 
-from regard.inspection.fast_path import replace as stand_in
+from regard.inspection.fast_path import patch
 
 
 @dataclass
@@ -102,8 +102,8 @@ def _are_ids(tokens: Any) -> TypeGuard[Tensor]:
     return isinstance(tokens, Tensor) and tokens.ndim == 2 and not tokens.is_floating_point()
 
 
-def install(stack: ExitStack, heard: Callable[[Any], list[Any]]) -> None:
-    """Hear of generate() and of reordered caches until ``stack`` is closed; ``heard`` gives a model's listeners."""
+def install(stack: ExitStack, listeners_of: Callable[[Any], list[Any]]) -> None:
+    """Observe generate() and reordered caches until ``stack`` is closed."""
     if "transformers" not in sys.modules:
         return
     from transformers.cache_utils import Cache, EncoderDecoderCache
@@ -112,30 +112,30 @@ def install(stack: ExitStack, heard: Callable[[Any], list[Any]]) -> None:
     plain = GenerationMixin.generate
 
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
-        listeners = heard(self)
+        listeners = listeners_of(self)
         for listener in listeners:
-            listener.generating(True)
+            listener.on_generating(True)
         try:
             output = plain(self, *args, **kwargs)
         finally:
             for listener in listeners:
-                listener.generating(False)
+                listener.on_generating(False)
         given = [len(part) for part in (*args, *kwargs.values()) if isinstance(part, Tensor) and part.ndim]
         for listener in listeners:
-            listener.generated(output if isinstance(output, Tensor) else output.sequences, given[0] if given else 1)
+            listener.on_generated(output if isinstance(output, Tensor) else output.sequences, given[0] if given else 1)
         return output
 
-    stand_in(stack, GenerationMixin, "generate", generate)
+    patch(stack, GenerationMixin, "generate", generate)
     for kind in (Cache, EncoderDecoderCache):
-        _hear_orders(stack, kind, heard)
+        _observe_orders(stack, kind, listeners_of)
 
 
-def _hear_orders(stack: ExitStack, kind: Any, heard: Callable[[Any], list[Any]]) -> None:
+def _observe_orders(stack: ExitStack, kind: Any, listeners_of: Callable[[Any], list[Any]]) -> None:
     plain = kind.reorder_cache
 
     def reorder_cache(self: Any, beam_idx: Tensor) -> Any:
-        for listener in heard(None):
-            listener.reordered(beam_idx)
+        for listener in listeners_of(None):
+            listener.on_reordered(beam_idx)
         return plain(self, beam_idx)
 
-    stand_in(stack, kind, "reorder_cache", reorder_cache)
+    patch(stack, kind, "reorder_cache", reorder_cache)

@@ -78,7 +78,7 @@ class Hider(Listener):
         self.ran: list[str] = []
         self.met: dict[Layer, str] = {}
 
-    def attended(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:
+    def on_attention(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:
         heads = self._meant(name, call.query.shape[1])
         if heads is None:
             return call, context
@@ -89,7 +89,7 @@ class Hider(Listener):
         hidden = replace(call, hidden=(*call.hidden, self._edges(heads)), lse=None)
         return hidden, _without_edges(hidden, value, context, heads, self.queries)
 
-    def weighed(self, name: str, weights: Tensor) -> Tensor:
+    def on_weights(self, name: str, weights: Tensor) -> Tensor:
         heads = self._meant(name, weights.shape[1])
         if heads is None:
             return weights

@@ -1,7 +1,7 @@
 """Hugging Face models: the attention interface's look-up gives a function that is observed while it runs.
 
 No config is written, so there is none to restore. Each call is described from what the interface was given and from
-what torch was asked inside it; the first description whose weights give the call's output is the one that is told.
+what torch was asked inside it; the first description whose weights give the call's output is the one that is taken.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from regard.errors import InputError, RegardError
 from regard.inspection import long_masks
 from regard.inspection.call import Bias, Call
 from regard.inspection.checking import Dense, agrees
-from regard.inspection.fast_path import replace as stand_in
+from regard.inspection.fast_path import patch
 from regard.inspection.passes import with_lse
 from regard.inspection.sdpa import Asked, described, seen_and_added
 from regard.inspection.torch_calls import noted
 from regard.inspection.visibility import Visible, causal, from_function
-from regard.inspection.watching import current, listeners_of, tell, tell_weights
+from regard.inspection.watching import current, listeners_of, notify_call, notify_weights
 
 ACTS_ON_CAUSAL = ("sdpa", "flash")  # implementations that hide the future without a mask
 
@@ -42,7 +42,7 @@ def install(stack: ExitStack) -> None:
     def get_interface(self: Any, implementation: str, default: Callable[..., Any]) -> Callable[..., Any]:
         return observed(plain(self, implementation, default), implementation)
 
-    stand_in(stack, AttentionInterface, "get_interface", get_interface)
+    patch(stack, AttentionInterface, "get_interface", get_interface)
     long_masks.install(stack)
 
 
@@ -70,7 +70,7 @@ class Ran:
 
 
 def observed(function: Callable[..., Any], implementation: str | None) -> Callable[..., Any]:
-    """The same function; the listeners of the module that calls it are told."""
+    """The same function; the listeners of the module that calls it are notified."""
 
     def attend(
         module: nn.Module,
@@ -81,27 +81,27 @@ def observed(function: Callable[..., Any], implementation: str | None) -> Callab
         *rest: Any,
         **options: Any,
     ) -> Any:
-        heard = module if listeners_of(module) else current()
-        if heard is None or not listeners_of(heard):
+        caller = module if listeners_of(module) else current()
+        if caller is None or not listeners_of(caller):
             return function(module, query, key, value, attention_mask, *rest, **options)
         with noted() as inner:
             run = long_masks.attend if isinstance(attention_mask, long_masks.LongMask) else function
             output = run(module, query, key, value, attention_mask, *rest, **options)
         name = implementation or "eager"
-        return _told(heard, Ran(module, name, query, key, value, attention_mask, options, output, inner))
+        return _notified(caller, Ran(module, name, query, key, value, attention_mask, options, output, inner))
 
     return attend
 
 
-def _told(heard: nn.Module, ran: Ran) -> Any:
+def _notified(caller: nn.Module, ran: Ran) -> Any:
     with torch._C.DisableTorchFunction():
         found = description(ran)
         before = ran.context
         if isinstance(found, Dense):
-            weights = tell_weights(heard, found.table)
+            weights = notify_weights(caller, found.table)
             context = before if weights is found.table else _mixed(weights, ran.value)
         else:
-            context = tell(heard, found, ran.value, before)
+            context = notify_call(caller, found, ran.value, before)
         if context is before:
             return ran.output
         output = context.transpose(1, 2).to(ran.output[0].dtype).contiguous().reshape(ran.output[0].shape)

@@ -67,10 +67,10 @@ class Gates(Listener):
         super().__init__(model)
         self.gates: list[tuple[str, Tensor]] = []
 
-    def attended(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:  # noqa: ARG002
+    def on_attention(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:  # noqa: ARG002
         return call, context * self._gate(name, context)
 
-    def weighed(self, name: str, weights: Tensor) -> Tensor:
+    def on_weights(self, name: str, weights: Tensor) -> Tensor:
         return weights * self._gate(name, weights)
 
     def _gate(self, name: str, like: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from regard.inspection.fast_path import replace as stand_in
+from regard.inspection.fast_path import patch
 from regard.inspection.sdpa import Asked, run_sdpa
 from regard.inspection.visibility import Visible, from_function
 from regard.inspection.watching import current, listeners_of, running
@@ -60,7 +60,7 @@ def install(stack: ExitStack) -> None:
         function = plain(self, implementation)
         return _long(function, masking_utils) if function is masking_utils.sdpa_mask else function
 
-    stand_in(stack, AttentionMaskInterface, "__getitem__", look_up)
+    patch(stack, AttentionMaskInterface, "__getitem__", look_up)
 
 
 def _long(function: Callable[..., Any], masking: Any) -> Callable[..., Any]:

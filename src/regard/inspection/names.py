@@ -61,8 +61,8 @@ def checked_numbers(what: str, numbers: int | Iterable[int] | None) -> list[int]
 def no_such_layer(layers: Sequence[Layer], ran: Sequence[str]) -> InputError:
     """The error for layers of which none attended."""
     names = sorted({base_name(name) for name in ran})
-    told = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    ran_in = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     hint = did_you_mean(layers[0], names) if isinstance(layers[0], str) else ""
     return InputError(
-        f"no attention ran in layer {', '.join(map(repr, layers))}; it ran in {told or 'no module'}.{hint}"
+        f"no attention ran in layer {', '.join(map(repr, layers))}; it ran in {ran_in or 'no module'}.{hint}"
     )

@@ -1,4 +1,4 @@
-"""This package's own layers: heads that are asked past ``forward``, and looks by a fused kernel."""
+"""This package's own layers: heads that are called past ``forward``, and fused additive attention."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 from torch import Tensor
 
 from regard.attention import Attended
-from regard.inspection.fast_path import replace as stand_in
-from regard.inspection.watching import inside, listeners_of, tell_weights
+from regard.inspection.fast_path import patch
+from regard.inspection.watching import inside, listeners_of, notify_weights
 from regard.nn.additive_attention import FusedAdditiveAttention
 from regard.nn.multi_head import MultiHeadAttention
 
 
 def install(stack: ExitStack) -> None:
-    """Hear of them until ``stack`` is closed."""
-    attend_heads, begin, look = (
+    """Observe them until ``stack`` is closed."""
+    attend_heads, init, call = (
         MultiHeadAttention.attend_heads,
         FusedAdditiveAttention.__init__,
         FusedAdditiveAttention.__call__,
     )
-    of_looks: weakref.WeakKeyDictionary[FusedAdditiveAttention, Any] = weakref.WeakKeyDictionary()
+    owners: weakref.WeakKeyDictionary[FusedAdditiveAttention, Any] = weakref.WeakKeyDictionary()
 
-    def named(self: MultiHeadAttention, *args: Any, **kwargs: Any) -> Attended:
+    def observed_heads(self: MultiHeadAttention, *args: Any, **kwargs: Any) -> Attended:
         if not listeners_of(self):
             return attend_heads(self, *args, **kwargs)
         with inside(self):
             return attend_heads(self, *args, **kwargs)
 
-    def begun(self: FusedAdditiveAttention, attention: Any, *args: Any, **kwargs: Any) -> None:
-        of_looks[self] = attention
-        begin(self, attention, *args, **kwargs)
+    def observed_init(self: FusedAdditiveAttention, attention: Any, *args: Any, **kwargs: Any) -> None:
+        owners[self] = attention
+        init(self, attention, *args, **kwargs)
 
-    def looked(self: FusedAdditiveAttention, query: Tensor) -> Attended:
-        attended = look(self, query)
-        module = of_looks.get(self)
+    def observed_call(self: FusedAdditiveAttention, query: Tensor) -> Attended:
+        attended = call(self, query)
+        module = owners.get(self)
         if module is not None and listeners_of(module):
-            tell_weights(module, attended.weights[:, None])
+            notify_weights(module, attended.weights[:, None])
         return attended
 
-    stand_in(stack, MultiHeadAttention, "attend_heads", named)
-    stand_in(stack, FusedAdditiveAttention, "__init__", begun)
-    stand_in(stack, FusedAdditiveAttention, "__call__", looked)
+    patch(stack, MultiHeadAttention, "attend_heads", observed_heads)
+    patch(stack, FusedAdditiveAttention, "__init__", observed_init)
+    patch(stack, FusedAdditiveAttention, "__call__", observed_call)

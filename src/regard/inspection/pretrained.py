@@ -27,8 +27,8 @@ def load_model(directory: Path) -> nn.Module:
     try:
         if given:
             return _eval(transformers.AutoModelForCausalLM.from_pretrained(directory, **given))
-        told = json.loads((directory / "config.json").read_text("utf-8")).get("architectures") or []
-        kind = next((getattr(transformers, name) for name in told if hasattr(transformers, name)), None)
+        names = json.loads((directory / "config.json").read_text("utf-8")).get("architectures") or []
+        kind = next((getattr(transformers, name) for name in names if hasattr(transformers, name)), None)
         return _eval((kind or transformers.AutoModel).from_pretrained(directory))
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise DataError(f"{directory} cannot be read as a model: {str(error).strip().splitlines()[0]}") from error

@@ -55,9 +55,9 @@ class Recorded(Mapping[str, AttentionMap]):
             found = self._maps[name]
             return found.labelled(*self._labels(name, found)).above(self._below(name))
         names = list(self._maps)
-        told = ", ".join(repr(known) for known in names[:6]) + (" …" if len(names) > 6 else "")
+        known_names = ", ".join(repr(known) for known in names[:6]) + (" …" if len(names) > 6 else "")
         raise UnknownName(
-            f"no attention was recorded of {name!r}; there is {told or 'none yet: the block has not ended'}."
+            f"no attention was recorded of {name!r}; there is {known_names or 'none yet: the block has not ended'}."
             f"{did_you_mean(str(name), names)}"
         )
 

@@ -70,7 +70,7 @@ def record(
 
 
 def install(stack: ExitStack) -> None:
-    """All the ways by which attention is heard of."""
+    """Every way by which attention calls are observed."""
     torch_calls.install(stack)
     huggingface.install(stack)
     own_models.install(stack)
@@ -79,7 +79,7 @@ def install(stack: ExitStack) -> None:
 
 @contextmanager
 def run_uncompiled(model: nn.Module) -> Iterator[None]:
-    """A compiled model makes no calls that could be heard: it runs uncompiled meanwhile."""
+    """A compiled model makes no calls that could be observed: it runs uncompiled meanwhile."""
     compiled = any(
         getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
         for module in model.modules()
@@ -104,36 +104,36 @@ class Recorder(Listener):
         self.counts: dict[str, int] = {}
         self.latest: dict[tuple[str, int], str] = {}
         self.maps: dict[str, Growing | GrowingDense] = {}
-        self.heard: set[str] = set()
-        self.told = 0
+        self.observed: set[str] = set()
+        self.calls = 0
         self.before: dict[str, int] = {}
-        """how many calls had been told of when a module began"""
+        """how many calls had been observed when a module began"""
         self.entered_attention: dict[str, str] = {}
         self.ran = False
         self.whole = True
         """whether this pass is one of the whole model; parts may be run one by one, in a loop"""
 
-    def entered(self, module: nn.Module) -> None:
+    def on_enter(self, module: nn.Module) -> None:
         name = self.names[id(module)]
         if len(running().modules) == 1:
             self.passes, self.counts, self.whole = self.passes + 1, {}, module is self.model
         self.ran = True
-        self.before[name] = self.told
+        self.before[name] = self.calls
         kind = type(module).__name__
         if _ATTENTION.search(kind) and not _WITHOUT_WEIGHTS.search(kind):
             self.entered_attention[name] = kind
 
-    def left(self, module: nn.Module, inputs: dict[str, Any]) -> None:
+    def on_leave(self, module: nn.Module, inputs: dict[str, Any]) -> None:
         output, name = inputs.get("__output__"), self.names[id(module)]
         if self.projections is not None:
             self.projections.ran(module, inputs)
-        if isinstance(output, Attended) and self.told == self.before.pop(name, -1):
+        if isinstance(output, Attended) and self.calls == self.before.pop(name, -1):
             weights = output.weights  # of a kernel or a score of this package's own
-            self.weighed(name, weights if weights.ndim == 4 else weights[:, None])
+            self.on_weights(name, weights if weights.ndim == 4 else weights[:, None])
         if module is self.model or (not running().modules and hasattr(module, "main_input_name")):
             self.fed.feed(self.passes, inputs, whole=module is self.model)
 
-    def attended(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:
+    def on_attention(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:
         if (number := self._number(name, loop=self._loops(name, call))) is None:
             return call, context
         with torch.no_grad():
@@ -159,7 +159,7 @@ class Recorder(Listener):
             and known.keys == call.key.shape[2] > 1
         )
 
-    def weighed(self, name: str, weights: Tensor) -> Tensor:
+    def on_weights(self, name: str, weights: Tensor) -> Tensor:
         if (number := self._number(name, loop=weights.shape[2] == 1)) is None:
             return weights
         chosen = self._chosen(weights.shape[1])
@@ -176,8 +176,8 @@ class Recorder(Listener):
 
     def _number(self, name: str, *, loop: bool = False) -> int | None:
         """Of the call among those of its module in this pass; None for what shall not be kept."""
-        self.heard.add(name)
-        self.told += 1
+        self.observed.add(name)
+        self.calls += 1
         if self.layers is not None and not any(is_meant(name, layer) for layer in self.layers):
             return None
         if not loop:
@@ -197,37 +197,37 @@ class Recorder(Listener):
             raise InputError(f"there is no head {max(self.heads)}: this attention has {heads} heads, numbered from 0")
         return self.heads
 
-    def reordered(self, order: Tensor) -> None:
+    def on_reordered(self, order: Tensor) -> None:
         self.fed.orders[self.passes + 1] = order.detach().cpu()
 
-    def generating(self, begins: bool) -> None:
+    def on_generating(self, begins: bool) -> None:
         self.fed.generating = begins
 
-    def generated(self, sequences: Tensor, inputs: int) -> None:
+    def on_generated(self, sequences: Tensor, inputs: int) -> None:
         self.fed.chosen, self.fed.inputs = sequences.detach().cpu(), inputs
 
     def check(self) -> None:
         """Refuse a record with gaps."""
         if not self.ran:
             raise InputError("the model did not run inside the block: call it there, model(...) or model.generate(...)")
-        missed = [name for name in self.entered_attention if self._unheard(name)]
+        missed = [name for name in self.entered_attention if self._unobserved(name)]
         if missed:
             name = missed[0]
             raise InputError(
-                f"{name} ({self.entered_attention[name]}) ran and its attention was not heard of"
+                f"{name} ({self.entered_attention[name]}) ran and its attention was not observed"
                 f"{f', nor that of {len(missed) - 1} more' if len(missed) > 1 else ''}: it neither asks "
                 "scaled_dot_product_attention nor takes a softmax over keys. Record the others with layers=[...]."
             )
-        if not self.heard:
+        if not self.observed:
             raise InputError(f"{type(self.model).__name__} ran without attention: there is nothing to record")
         if not self.maps:
-            raise no_such_layer(self.layers or [], sorted(self.heard))
+            raise no_such_layer(self.layers or [], sorted(self.observed))
 
-    def _unheard(self, name: str) -> bool:
+    def _unobserved(self, name: str) -> bool:
         if self.layers is not None and not any(is_meant(name, layer) for layer in self.layers):
             return False
         return not any(
-            known == name or known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self.heard
+            known == name or known.startswith(f"{name}.") or name.startswith(f"{known}.") for known in self.observed
         )
 
     def hand_over(self, recorded: Recorded) -> None:

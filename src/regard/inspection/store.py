@@ -44,11 +44,11 @@ class Store:
         for number, name in enumerate(recorded):
             file = f"{number:04}.safetensors"
             found = recorded[name]
-            tensors, told = _parts(found.call, self.dtype)
+            tensors, entry = _parts(found.call, self.dtype)
             save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, self.directory / file)
             size = (self.directory / file).stat().st_size
-            told |= {"heads": found.heads, "pass": recorded.passes.get(name)}
-            maps.append({"name": name, "file": file, "bytes": size, **told})
+            entry |= {"heads": found.heads, "pass": recorded.passes.get(name)}
+            maps.append({"name": name, "file": file, "bytes": size, **entry})
         labels = {"tokens": recorded._tokens, "ids": recorded.ids, "source_ids": recorded.source_ids}
         index = {"format": FORMAT, "model": kind, **labels, "maps": maps}
         (self.directory / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), "utf-8")
@@ -77,20 +77,20 @@ class Store:
         return index
 
     def _fill(self, recorded: Recorded, index: dict[str, Any]) -> None:
-        for told in index["maps"]:
-            path = self.directory / told["file"]
+        for entry in index["maps"]:
+            path = self.directory / entry["file"]
             try:
                 size = path.stat().st_size
-                if size != told["bytes"]:
+                if size != entry["bytes"]:
                     raise DataError(
-                        f"{path} is cut or of another store: it has {size} bytes, {told['bytes']} were written. "
+                        f"{path} is cut or of another store: it has {size} bytes, {entry['bytes']} were written. "
                         "Copy the directory again, or record the maps again."
                     )
                 with safe_open(path, "pt") as file:
                     tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
             except (OSError, SafetensorError) as error:
                 raise DataError(f"{path} cannot be read: {error}. Record the maps again.") from None
-            recorded.add(told["name"], _call(tensors, told), told["heads"], number=told.get("pass"))
+            recorded.add(entry["name"], _call(tensors, entry), entry["heads"], number=entry.get("pass"))
 
 
 def open_store(directory: str | os.PathLike[str], model: Any = None) -> Recorded:
@@ -122,18 +122,18 @@ def _parts(call: Call | DenseCall, dtype: torch.dtype | None) -> tuple[dict[str,
     return tensors, {"scale": call.scale, "softcap": call.softcap, "bias_queries": queries, "hidden": hidden}
 
 
-def _call(tensors: dict[str, Tensor], told: dict[str, Any]) -> Call | Dense:
+def _call(tensors: dict[str, Tensor], entry: dict[str, Any]) -> Call | Dense:
     if "weights" in tensors:
         return Dense(tensors["weights"])
     bias = tensors.get("bias")
-    edges = [tuple(None if part is None else torch.tensor(part) for part in some) for some in told["hidden"]]
+    edges = [tuple(None if part is None else torch.tensor(part) for part in some) for some in entry["hidden"]]
     return Call(
         tensors["query"],
         tensors["key"],
-        told["scale"],
+        entry["scale"],
         Visible(tensors["key"].shape[2], tensors["start"], tensors["end"], tensors.get("dense")),
-        softcap=told["softcap"],
-        bias=None if bias is None else Bias(bias, told["bias_queries"]),
+        softcap=entry["softcap"],
+        bias=None if bias is None else Bias(bias, entry["bias_queries"]),
         sinks=tensors.get("sinks"),
         lse=tensors["lse"],
         hidden=tuple(edges),  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """What torch itself is asked to attend: scaled_dot_product_attention, nn.MultiheadAttention, and softmax by hand.
 
 A function mode sees each call of the watched models. Where torch's fast path would step aside for a mode, the
-functions it calls are heard of by their names instead.
+functions it calls are observed by their names instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.inspection import fast_path
 from regard.inspection.sdpa import described, four_axes, heads_of, plain_sdpa, run_sdpa
-from regard.inspection.watching import current, listeners_of, running, tell, tell_weights
+from regard.inspection.watching import current, listeners_of, notify_call, notify_weights, running
 
 plain_softmax = F.softmax
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax}
@@ -48,12 +48,12 @@ _KEEP = {
 
 
 def install(stack: ExitStack) -> None:
-    """Hear of torch's calls until ``stack`` is closed."""
-    stack.enter_context(Hearing())
-    fast_path.install(stack, hear_sdpa, hear_softmax)
+    """Observe torch's calls until ``stack`` is closed."""
+    stack.enter_context(AttentionMode())
+    fast_path.install(stack, observed_sdpa, observed_softmax)
 
 
-class Hearing(TorchFunctionMode):
+class AttentionMode(TorchFunctionMode):
     """Hands each attention call of a watched model to its listeners."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Hearing(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         if func is plain_sdpa:
-            return hear_sdpa(*args, **kwargs)
+            return observed_sdpa(*args, **kwargs)
         if func in _SOFTMAX:
             return self._softmax(func, args, kwargs)
         if self.weights and func in _KEEP and args and self._known(args[0]):
@@ -98,8 +98,8 @@ class Hearing(TorchFunctionMode):
             if self._known(part) and (place == 0 or isinstance(args[0], str)):
                 shape = self.weights.pop(id(part))[1]
                 with torch._C.DisableTorchFunction():
-                    heard = _hear_weights(part, shape)
-                return (*args[:place], heard, *args[place + 1 :])
+                    observed = _observed_weights(part, shape)
+                return (*args[:place], observed, *args[place + 1 :])
         return args
 
 
@@ -107,7 +107,7 @@ def _axis(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return kwargs.get("dim", args[1] if len(args) > 1 else None)
 
 
-def _hear_weights(weights: Tensor, shape: torch.Size) -> Tensor:
+def _observed_weights(weights: Tensor, shape: torch.Size) -> Tensor:
     now, module = running(), current()
     if now.inner is not None:
         now.inner.append(weights if weights.ndim == 4 or weights.numel() != shape.numel() else weights.view(shape))
@@ -116,12 +116,12 @@ def _hear_weights(weights: Tensor, shape: torch.Size) -> Tensor:
         return weights
     seen = weights if weights.ndim == 4 or weights.numel() != shape.numel() else weights.view(shape)
     given = four_axes(seen, heads_of(module))
-    told = tell_weights(module, given)
-    return weights if told is given else told.reshape(weights.shape)
+    changed = notify_weights(module, given)
+    return weights if changed is given else changed.reshape(weights.shape)
 
 
-def hear_sdpa(*args: Any, **kwargs: Any) -> Tensor:
-    """F.scaled_dot_product_attention, heard of."""
+def observed_sdpa(*args: Any, **kwargs: Any) -> Tensor:
+    """F.scaled_dot_product_attention, observed."""
     now, module = running(), current()
     if now.inner is None and (module is None or not listeners_of(module)):
         return plain_sdpa(*args, **kwargs)
@@ -132,19 +132,19 @@ def hear_sdpa(*args: Any, **kwargs: Any) -> Tensor:
             return asked.output
         assert module is not None
         call, value, context = described(asked, module)
-        told = tell(module, call, value, context)
-        return asked.output if told is context else told.reshape(asked.output.shape)
+        changed = notify_call(module, call, value, context)
+        return asked.output if changed is context else changed.reshape(asked.output.shape)
 
 
-def hear_softmax(heads: int, scores: Tensor, **kwargs: Any) -> Tensor:
+def observed_softmax(heads: int, scores: Tensor, **kwargs: Any) -> Tensor:
     """The softmax inside torch's own multi-head attention, of (b * h, q, k)."""
     weights: Tensor = plain_softmax(scores, **kwargs)
     module = current()
     if module is None or not listeners_of(module):
         return weights
     given = weights.view(-1, heads, *weights.shape[-2:])
-    told = tell_weights(module, given)
-    return weights if told is given else told.reshape(weights.shape)
+    changed = notify_weights(module, given)
+    return weights if changed is given else changed.reshape(weights.shape)
 
 
 @contextmanager

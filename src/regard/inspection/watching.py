@@ -1,4 +1,4 @@
-"""Who hears of an attention call, and by which name: the modules that are running, and the listeners of a model.
+"""Who is notified of an attention call, and by which name: the running modules, and the listeners of a model.
 
 Nothing is attached to the model: the hooks are torch's global ones, and they act on watched models only.
 """
@@ -22,7 +22,7 @@ MODULE_OF_TORCH = "torch.nn."
 
 
 class Listener:
-    """Hears of every attention call of a model; one that ``edits`` says what the model shall go on with."""
+    """Is notified of every attention call of a model; one that ``edits`` says what the model continues with."""
 
     edits = False
 
@@ -31,27 +31,27 @@ class Listener:
         everything = reversed(list(model.named_modules(remove_duplicate=False)))
         self.names = {id(module): _name(name) for name, module in everything}
 
-    def attended(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:  # noqa: ARG002
+    def on_attention(self, name: str, call: Call, value: Tensor, context: Tensor) -> tuple[Call, Tensor]:  # noqa: ARG002
         """A call that can be described: value (b, g, k, v), context (b, h, q, v). What it becomes."""
         return call, context
 
-    def weighed(self, name: str, weights: Tensor) -> Tensor:  # noqa: ARG002
+    def on_weights(self, name: str, weights: Tensor) -> Tensor:  # noqa: ARG002
         """A call of which only the weights (b, h, q, k) are known. What they become."""
         return weights
 
-    def entered(self, module: nn.Module) -> None:
+    def on_enter(self, module: nn.Module) -> None:
         """A module of the model begins."""
 
-    def left(self, module: nn.Module, inputs: dict[str, Any]) -> None:
+    def on_leave(self, module: nn.Module, inputs: dict[str, Any]) -> None:
         """A module of the model has ended; ``inputs`` are its keyword arguments."""
 
-    def generating(self, begins: bool) -> None:
+    def on_generating(self, begins: bool) -> None:
         """The model's generate() begins or ends."""
 
-    def generated(self, sequences: Tensor, inputs: int) -> None:
+    def on_generated(self, sequences: Tensor, inputs: int) -> None:
         """What generate() gave back for so many inputs."""
 
-    def reordered(self, order: Tensor) -> None:
+    def on_reordered(self, order: Tensor) -> None:
         """A search keeps these items of the batch for its next step."""
 
 
@@ -80,9 +80,9 @@ def running() -> Running:
 
 
 def listeners_of(module: nn.Module | None) -> list[Listener]:
-    """Those who edit first, so that the others hear of what the model goes on with."""
-    heard = [listener for listener in _listeners if id(module) in listener.names]
-    return sorted(heard, key=lambda listener: not listener.edits)
+    """Those that edit first, so that the others see what the model continues with."""
+    listeners = [listener for listener in _listeners if id(module) in listener.names]
+    return sorted(listeners, key=lambda listener: not listener.edits)
 
 
 def all_listeners() -> list[Listener]:
@@ -105,23 +105,23 @@ def inside(module: nn.Module) -> Iterator[None]:
         _leave(module, (), {}, None)
 
 
-def tell(module: nn.Module, call: Call, value: Tensor, context: Tensor) -> Tensor:
-    """Tell the listeners of a call; the context to go on with."""
+def notify_call(module: nn.Module, call: Call, value: Tensor, context: Tensor) -> Tensor:
+    """Hand a call to the listeners; the context that the model continues with."""
     for listener in listeners_of(module):
-        call, context = listener.attended(listener.names[id(module)], call, value, context)
+        call, context = listener.on_attention(listener.names[id(module)], call, value, context)
     return context
 
 
-def tell_weights(module: nn.Module, weights: Tensor) -> Tensor:
-    """Tell the listeners of weights; those to go on with."""
+def notify_weights(module: nn.Module, weights: Tensor) -> Tensor:
+    """Hand weights to the listeners; those that the model continues with."""
     for listener in listeners_of(module):
-        weights = listener.weighed(listener.names[id(module)], weights)
+        weights = listener.on_weights(listener.names[id(module)], weights)
     return weights
 
 
 @contextmanager
 def watch(listener: Listener, install: Callable[[ExitStack], None]) -> Iterator[None]:
-    """While it lasts, ``listener`` hears of its model's attention. The first one installs, the last one takes away."""
+    """``listener`` observes its model inside the block. The first one installs the hooks, the last one removes them."""
     if not _listeners:
         with ExitStack() as stack:
             stack.callback(register_module_forward_pre_hook(_enter).remove)
@@ -164,19 +164,19 @@ def _kind(model: Any) -> str:
 
 
 def _enter(module: nn.Module, _inputs: Any) -> None:
-    heard = listeners_of(module)
-    if not heard:
+    listeners = listeners_of(module)
+    if not listeners:
         return
     now = running()
     now.modules.append(module)
     now.guards.append(None)
-    if _takes_fast_path(module) and not any(listener.edits for listener in heard):
-        # A function mode switches torch's fast path off: it steps aside, and torch_calls.py hears of it by its name.
+    if _takes_fast_path(module) and not any(listener.edits for listener in listeners):
+        # A function mode switches torch's fast path off: it steps aside, and torch_calls.py observes it by its name.
         guard = torch._C.DisableTorchFunction()
         guard.__enter__()
         now.guards[-1] = guard
-    for listener in heard:
-        listener.entered(module)
+    for listener in listeners:
+        listener.on_enter(module)
 
 
 def _leave(module: nn.Module, inputs: Any, *rest: Any) -> None:
@@ -192,7 +192,7 @@ def _leave(module: nn.Module, inputs: Any, *rest: Any) -> None:
         if last is module:
             break
     for listener in listeners_of(module):
-        listener.left(module, {**_by_name(module, inputs), **named, "__output__": output})
+        listener.on_leave(module, {**_by_name(module, inputs), **named, "__output__": output})
 
 
 def _by_name(module: nn.Module, inputs: Any) -> dict[str, Any]:

@@ -41,14 +41,14 @@ def page() -> str:
     own = [name for name in regard.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(regard, name))]
     parts = [TOP, "## regard\n", *(_entry("regard", name, getattr(regard, name)) for name in own)]
     for room, names in ROOMS.items():
-        parts.append(f"## {room.__name__}\n\n{_told(room)}\n")
+        parts.append(f"## {room.__name__}\n\n{_description(room)}\n")
         parts += [_entry(room.__name__, name, getattr(room, name)) for name in names]
     return "\n".join(parts)
 
 
 def _entry(home: str, name: str, thing: Any) -> str:
     called = "" if not callable(thing) or _is_error(thing) or name in GIVEN else _called(thing)
-    lines = [f"### `{home}.{name}{called}`\n", f"{_told(thing, whole=True)}\n"]
+    lines = [f"### `{home}.{name}{called}`\n", f"{_description(thing, whole=True)}\n"]
     if inspect.isclass(thing) and not _is_error(thing):
         members = _members(thing) if home == "regard" else _fields(thing) if hasattr(thing, "_fields") else []
         lines += [*members, ""] if members else []
@@ -66,12 +66,12 @@ def _members(thing: type) -> list[str]:
         for name, member in public.items():
             if isinstance(member, property | cached_property):
                 lines.append(
-                    f"* `.{name}`: {_told(member.func if isinstance(member, cached_property) else member.fget)}"
+                    f"* `.{name}`: {_description(member.func if isinstance(member, cached_property) else member.fget)}"
                 )
         for name, member in public.items():
             plain = inspect.unwrap(getattr(member, "__func__", member))
             if inspect.isfunction(plain):
-                lines.append(f"* `.{name}{_called(plain, method=True)}`: {_told(plain)}")
+                lines.append(f"* `.{name}{_called(plain, method=True)}`: {_description(plain)}")
     return lines
 
 
@@ -83,11 +83,11 @@ def _fields(kind: type) -> list[str]:
     for statement, after in zip_longest(tree.body, tree.body[1:]):
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
-        said = ""
+        text = ""
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-            said = ": " + " ".join(after.value.value.split()).replace("``", "`")
+            text = ": " + " ".join(after.value.value.split()).replace("``", "`")
         if not statement.target.id.startswith("_"):
-            lines.append(f"* `.{statement.target.id}`{said}")
+            lines.append(f"* `.{statement.target.id}`{text}")
     return lines
 
 
@@ -111,7 +111,7 @@ def _called(thing: Any, *, method: bool = False) -> str:
     return f"({', '.join(parts)})"
 
 
-def _told(thing: Any, *, whole: bool = False) -> str:
+def _description(thing: Any, *, whole: bool = False) -> str:
     """What the docstring says first, or up to its examples."""
     if not callable(thing) and not inspect.ismodule(thing):
         return f"{', '.join(f'`{name}`' for name in thing)}: the kinds by name."

@@ -61,7 +61,7 @@ def watched_page(browser, viewport=None, **options):
             wrong.append(f"a request left the machine: {request.url}")
 
     context.on("request", watch)
-    context.on("console", lambda said: wrong.append(f"console: {said.text}") if said.type == "error" else None)
+    context.on("console", lambda entry: wrong.append(f"console: {entry.text}") if entry.type == "error" else None)
     opened.on("pageerror", lambda error: wrong.append(f"uncaught: {error}"))
     opened.wrong = wrong  # a test that provokes an error on purpose clears this list
     yield opened

@@ -55,11 +55,11 @@ def test_the_reference_is_what_the_package_says(monkeypatch):
     reference = importlib.import_module("reference")
 
     assert (docs / "reference.md").read_text() == reference.page(), "run python docs/reference.py"
-    told = (docs / "reference.md").read_text()
+    page = (docs / "reference.md").read_text()
     rooms = {name for name in regard.__all__ if inspect.ismodule(getattr(regard, name))}
     assert {room.__name__.removeprefix("regard.") for room in reference.ROOMS} == rooms
     for name in set(regard.__all__) - rooms - {"__version__"}:
-        assert f"### `regard.{name}" in told
+        assert f"### `regard.{name}" in page
 
 
 def test_every_picture_and_file_that_the_pages_name_is_there_and_pictures_are_small():

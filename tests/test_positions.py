@@ -49,9 +49,9 @@ def test_without_positions_attention_is_permutation_equivariant():
 
 @pytest.mark.parametrize("kind", WITH_POSITIONS)
 def test_positions_break_it(kind):
-    told = equivariance(WITH_POSITIONS[kind], INPUTS, [2, 0, 1, 5, 3, 4])
-    assert not told.holds
-    assert told.gap > 1e-3
+    found = equivariance(WITH_POSITIONS[kind], INPUTS, [2, 0, 1, 5, 3, 4])
+    assert not found.holds
+    assert found.gap > 1e-3
 
 
 def test_the_random_state_of_the_caller_is_left_alone():

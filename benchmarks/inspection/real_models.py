@@ -143,8 +143,8 @@ def main(names: list[str]) -> int:
             continue
         rows.append(row := measured(found, package, *load(Path(spec.origin).parent)))
         mark = "ok" if row.passed else "FAILED"
-        told = "bit-equal" if row.equal else "DIFFERENT"
-        print(f"{row.model}: {row.maps} maps, {row.shape}; outputs {told}, {row.difference:.1e} {mark}", flush=True)
+        agreement = "outputs bit-equal" if row.equal else "outputs DIFFERENT"
+        print(f"{row.model}: {row.maps} maps, {row.shape}; {agreement}, {row.difference:.1e} {mark}", flush=True)
     if not names and not missing:
         write(rows)
     return 0 if all(row.passed for row in rows) else 1

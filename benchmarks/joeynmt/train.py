@@ -150,11 +150,11 @@ def train_theirs(
     done = subprocess.run(
         [python, "-m", "joeynmt", "train", str(path), "--skip-test"], capture_output=True, text=True, env=threaded
     )
-    said = done.stdout + done.stderr
-    rates = [float(rate) for rate in re.findall(r"Tokens per Sec:\s+(\d+)", said)][1:]
-    found = re.findall(r"loss:\s+([\d.]+)", said)
+    output = done.stdout + done.stderr
+    rates = [float(rate) for rate in re.findall(r"Tokens per Sec:\s+(\d+)", output)][1:]
+    found = re.findall(r"loss:\s+([\d.]+)", output)
     if not rates or not found:
-        sys.exit(f"JoeyNMT did not train: {said[-2000:]}")
+        sys.exit(f"JoeyNMT did not train: {output[-2000:]}")
     return len(rates) / sum(1 / rate for rate in rates), float(found[-1])
 
 

@@ -136,11 +136,11 @@ def strike(context: folders.Context, number: int) -> str:
         cli.main()
     except SystemExit as ended:
         code = ended.code
-    said = err.getvalue()
+    output = err.getvalue()
     if code not in (0, 2):
-        raise Wrong(f"{line}: exit {code}: {said[-300:]}")
-    if "Traceback" in said:
-        raise Wrong(f"{line}: a traceback: {said[-300:]}")
-    if code == 2 and not said.splitlines()[-1:][0:1]:
+        raise Wrong(f"{line}: exit {code}: {output[-300:]}")
+    if "Traceback" in output:
+        raise Wrong(f"{line}: a traceback: {output[-300:]}")
+    if code == 2 and not output.splitlines()[-1:][0:1]:
         raise Wrong(f"{line}: exit 2 without a word")
     return f"exit {code}"

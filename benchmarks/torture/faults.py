@@ -71,30 +71,30 @@ def strike(context: Context, number: int) -> str:
     kind = USED[number % len(USED)]
     run = context.folder / f"run-{number}"
     shutil.copytree(context.stopped[kind], run)
-    told: list[str] = []
+    messages: list[str] = []
     try:
         fault = draw.choices([_damage, _refused_write, _locked], [12, 4, 1])[0]
-        what = fault(run, draw, lambda: _resume(context, kind, run, told))
+        what = fault(run, draw, lambda: _resume(context, kind, run, messages))
         if what.startswith("refused"):
             return what
         if found := differences(run, context.whole[kind]):
             if what.startswith("delete cache/") and found.startswith("files"):
                 return "the same result"  # a cache may be removed at any time, and not all of it is needed to resume
-            named = any("damaged" in line or "lost" in line or "gone" in line for line in told)
+            named = any("damaged" in line or "lost" in line or "gone" in line for line in messages)
             if not named:
                 raise Wrong(f"{kind}, {what}: another result in {found} without a word")
             return "went on with what is left, and said so"
-        return "the same result, and said so" if any("damaged" in line for line in told) else "the same result"
+        return "the same result, and said so" if any("damaged" in line for line in messages) else "the same result"
     finally:
         shutil.rmtree(run, ignore_errors=True)
 
 
-def _resume(context: Context, kind: str, run: Path, told: list[str]) -> str:
+def _resume(context: Context, kind: str, run: Path, messages: list[str]) -> str:
     """ "" once the run is finished, or the error that a person would read."""
     from regard.training.progress import Lines
 
     original = Lines.message
-    Lines.message = lambda _, text: told.append(text)  # type: ignore[method-assign]
+    Lines.message = lambda _, text: messages.append(text)  # type: ignore[method-assign]
     try:
         regard.train(settings(context.folder, kind, run), resume=True)
     except (RegardError, OSError) as error:
@@ -119,10 +119,10 @@ def _damage(run: Path, draw: Any, resume: Callable[[], str]) -> str:
     elif damage == "append":
         path.write_bytes(content + draw.randbytes(draw.choice((1, 4, 512))))
     where = path.relative_to(run)
-    if not (said := resume()):
+    if not (output := resume()):
         return f"{damage} {where}"
-    if path.name not in said and path.parent.name not in said and run.name not in said:
-        raise Wrong(f"{damage} {where}: the error does not name it: {said[:300]}")
+    if path.name not in output and path.parent.name not in output and run.name not in output:
+        raise Wrong(f"{damage} {where}: the error does not name it: {output[:300]}")
     return "refused, and named"
 
 
@@ -154,8 +154,8 @@ def _refused_write(
 def _locked(run: Path, draw: Any, resume: Callable[[], str]) -> str:  # noqa: ARG001
     with (run / directory._LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        if "another process" not in (said := resume()):
-            raise Wrong(f"another process holds the directory, and it was said: {said[:300]!r}")
+        if "another process" not in (output := resume()):
+            raise Wrong(f"another process holds the directory, and it was said: {output[:300]!r}")
     return "another process was there" if not resume() else "refused"
 
 

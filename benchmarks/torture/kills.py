@@ -147,7 +147,7 @@ class _counted:  # noqa: N801 - a context manager, used as a function
     def __enter__(self) -> None:
         self.before = {name: getattr(os, name) for name in _STEPS}
         for name, function in self.before.items():
-            setattr(os, name, self._told(name, function))
+            setattr(os, name, self._traced(name, function))
         self.save_file = weights.save_file
         weights.save_file = self._half  # type: ignore[attr-defined]
 
@@ -156,12 +156,12 @@ class _counted:  # noqa: N801 - a context manager, used as a function
             setattr(os, name, function)
         weights.save_file = self.save_file  # type: ignore[attr-defined]
 
-    def _told(self, name: str, function: Any) -> Any:
-        def told(*arguments: Any, **options: Any) -> Any:
+    def _traced(self, name: str, function: Any) -> Any:
+        def traced(*arguments: Any, **options: Any) -> Any:
             self.step(name)
             return function(*arguments, **options)
 
-        return told
+        return traced
 
     def _half(self, tensors: Any, path: Path, metadata: Any = None) -> None:
         whole = safetensors.torch.save(tensors, metadata)

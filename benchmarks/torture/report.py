@@ -24,8 +24,8 @@ def write(folder: Path) -> None:
         record = Record.load(folder / f"{name}.json")
         outcomes = [f"{count:,} {what}" for what, count in record.outcomes.most_common() if what != "WRONG"]
         struck = f"{record.struck:,} of {attack.FULL:,}"
-        said = "; ".join(outcomes) or "not run yet"
-        rows.append(f"| {name} | {attack.WHAT} | {struck} | {said} | {len(record.wrong)} | {record.date} |")
+        outcome = "; ".join(outcomes) or "not run yet"
+        rows.append(f"| {name} | {attack.WHAT} | {struck} | {outcome} | {len(record.wrong)} | {record.date} |")
     table = "\n".join([BEGIN, "", machine(), "", *rows, "", END])
     text = README.read_text(encoding="utf-8")
     README.write_text(re.sub(f"(?s){BEGIN}.*{END}", lambda _: table, text), encoding="utf-8")

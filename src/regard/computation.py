@@ -148,9 +148,9 @@ def with_axes(step: Step, query: Float[Array, "*#b q d_q"], key: Float[Array, "*
         wanted = tuple(sizes.get(axis) for axis in step.axes)
         tail = shape[-len(wanted) :]
         if len(tail) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, tail, strict=True)):
-            said = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in step.axes)
+            named = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in step.axes)
             raise ShapeError(
-                f"the step {step.name!r} names its last axes ({said}); its value is {shape}. Name the axes it has."
+                f"the step {step.name!r} names its last axes ({named}); its value is {shape}. Name the axes it has."
             )
         return step
     batch = broadcast_shapes({"query": tuple(query.shape[:-2]), "key": tuple(key.shape[:-2])})

@@ -63,9 +63,9 @@ def test_loss_of_evaluate_is_that_of_the_validation(soft, soft_run, scenes):
 
 @pytest.mark.usefixtures("_without_java")
 def test_a_caption_is_exact_whatever_its_case_and_full_stop(soft, scenes):
-    said = soft.caption(str(scenes / "dev/images/000000.png")).text
+    text = soft.caption(str(scenes / "dev/images/000000.png")).text
     image = scenes / "dev/images/000000.png"
-    examples = [Example(image, ("a dog", f"{said.capitalize()} .")), Example(image, (said + " too",))]
+    examples = [Example(image, ("a dog", f"{text.capitalize()} .")), Example(image, (text + " too",))]
     assert evaluate(soft, examples).exact == 0.5
 
 

@@ -161,18 +161,18 @@ def test_a_part_that_a_disk_damaged_is_computed_anew(tmp_path, name, kept):
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("name", ["features.npy", "digests.npy", "files.json"])
 def test_a_changed_bit_of_a_part_is_noticed_and_told(tmp_path, name):
-    paths, said = photos(tmp_path, 8), []
+    paths, messages = photos(tmp_path, 8), []
     features_of(paths, Means(), tmp_path / "cache")
     file = sorted((tmp_path / "cache").glob(f"*/part-*/{name}"))[0]
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
     rest = Means()
-    features = features_of(paths, rest, tmp_path / "cache", report=said.append)
+    features = features_of(paths, rest, tmp_path / "cache", report=messages.append)
     assert rest.seen == 4
-    assert said[0] == f"{file.parent}, features of photographs, is damaged; computing them anew"
+    assert messages[0] == f"{file.parent}, features of photographs, is damaged; computing them anew"
     torch.testing.assert_close(features.rows(range(8)), expected(paths, Means()), rtol=1e-3, atol=0)
-    features_of(paths, Means(), tmp_path / "cache", report=said.clear)
+    features_of(paths, Means(), tmp_path / "cache", report=messages.clear)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -254,22 +254,22 @@ def test_a_bad_photograph_is_left_out_and_reported(tmp_path):
     paths = photos(tmp_path, 5)
     paths[1].write_bytes(b"no photograph")
     paths[3].unlink()
-    said: list[str] = []
-    features = features_of(paths, Means(), tmp_path / "cache", report=said.append, on_bad="skip")
+    messages: list[str] = []
+    features = features_of(paths, Means(), tmp_path / "cache", report=messages.append, on_bad="skip")
     assert features.good.tolist() == [True, False, True, False, True]
     torch.testing.assert_close(features.rows([0, 2, 4]), expected(paths[::2], Means()), rtol=1e-3, atol=0)
-    assert [text for text in said if "left out" in text and "1.png" in text]
-    assert [text for text in said if "left out: there is no photograph" in text and "3.png" in text]
+    assert [text for text in messages if "left out" in text and "1.png" in text]
+    assert [text for text in messages if "left out: there is no photograph" in text and "3.png" in text]
     with pytest.raises(InputError, match=r"photograph 3 has no features: there is no photograph"):
         features[3]
 
 
 def test_many_bad_photographs_are_counted(tmp_path):
-    said: list[str] = []
+    messages: list[str] = []
     paths = [tmp_path / f"{number}.png" for number in range(25)]
-    features = features_of(paths, Means(), tmp_path / "cache", report=said.append, on_bad="skip")
+    features = features_of(paths, Means(), tmp_path / "cache", report=messages.append, on_bad="skip")
     assert not features.good.any()
-    assert said[-1] == "left out: 15 more photographs that cannot be read"
+    assert messages[-1] == "left out: 15 more photographs that cannot be read"
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -196,7 +196,7 @@ def test_the_doubly_stochastic_term_by_hand():
 
 
 def lesson_batch() -> CaptionBatch:
-    """A mosaic whose upper left quarter is told, where its first thing is, and a whole photograph."""
+    """A mosaic whose upper left quarter is described, where its first thing is, and a whole photograph."""
     cells, captions, places = pictures(np.random.default_rng(1), 2)
     assert places[0] == [0, 7]
     content = torch.tensor([[False, True, False]] * 2)
@@ -269,7 +269,7 @@ def test_places_tell_cells_apart(places):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"score": "aditive"}, "no score is called 'aditive'; choose from .* Did you mean 'additive'?"),
         ({"score": "dot", "decoder_size": 16}, "decoder_size = 16 must equal annotation_size = 32"),
@@ -278,6 +278,6 @@ def test_places_tell_cells_apart(places):
         ({"expected_share": 1.5}, "less than or equal to 1"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
         config(**settings)

@@ -86,11 +86,11 @@ def test_batches_say_which_quarter_is_told_and_where_the_words_are_that_it_teach
     captions.content = [[1, 2], []] * 20
     batch = captions.batch(np.arange(40))
     grids = batch.pictures.view(40, 4, 4, 2)[..., 0]
-    for number, told, grid in zip(batch.numbers, batch.lesson.told, grids, strict=True):
+    for number, quarter, grid in zip(batch.numbers, batch.lesson.quarter, grids, strict=True):
         quarters = [grid[:2, :2], grid[:2, 2:], grid[2:, :2], grid[2:, 2:]]
         there = [place for place, quarter in enumerate(quarters) if (quarter == number).all()]
-        assert there == ([0, 1, 2, 3] if told == WHOLE else [told])
-    assert {WHOLE, 0, 1, 2, 3} == set(batch.lesson.told.tolist())
+        assert there == ([0, 1, 2, 3] if quarter == WHOLE else [quarter])
+    assert {WHOLE, 0, 1, 2, 3} == set(batch.lesson.quarter.tolist())
     assert batch.lesson.content[:2].tolist() == [[False, True, True, False], [False] * 4]
     captions.content = None
     assert captions.batch(np.arange(4)).lesson is None

@@ -112,7 +112,7 @@ def test_a_bad_photograph_ends_the_run_unless_it_is_skipped(scenes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "said"),
+    ("changes", "error", "message"),
     [
         ({"data__backbone": "smal-cnn"}, LookupError, "no backbone is called 'smal-cnn'.*Did you mean 'small-cnn'?"),
         ({"data__max_words": 1}, DataError, "there is no caption to use"),
@@ -125,12 +125,12 @@ def test_a_bad_photograph_ends_the_run_unless_it_is_skipped(scenes, tmp_path):
         ({"vocabulary__size": 8}, None, ""),
     ],
 )
-def test_what_a_person_can_mend_is_said(scenes, tmp_path, changes, error, said):
+def test_what_a_person_can_mend_is_said(scenes, tmp_path, changes, error, message):
     values = run_file(scenes, tmp_path / "run", training__updates=1, **changes)
     if error is None:
         assert train(values).updates == 1  # unknown words are left to <unk>
         return
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         train(values)
 
 

@@ -21,17 +21,17 @@ def aligned(*words):
 
 def test_nothing_to_align_is_said(toy_run, tmp_path):
     (tmp_path / "empty.tsv").write_text("")
-    said = regard("align", str(toy_run), str(tmp_path / "empty.tsv"), code=2)
-    assert "empty.tsv holds no pairs; there is nothing to align" in said
+    errors = regard("align", str(toy_run), str(tmp_path / "empty.tsv"), code=2)
+    assert "empty.tsv holds no pairs; there is nothing to align" in errors
 
 
 def test_align_prints_pharaoh_and_the_error_rate(toy_run, tmp_path):
     gold = tmp_path / "gold"
     gold.write_text(f"{grammar.GOLD}\n" * 100)
-    links, said = aligned(toy_run, toy_run.parent / "dev.tsv", "--gold", gold)
+    links, errors = aligned(toy_run, toy_run.parent / "dev.tsv", "--gold", gold)
     assert len(links) == 100
     assert sum({(1, 2), (2, 1)} <= line for line in links) > 80
-    assert 0 < float(said.removeprefix("alignment error rate: ")) < 0.35
+    assert 0 < float(errors.removeprefix("alignment error rate: ")) < 0.35
 
 
 def test_align_with_the_other_direction(toy_run, toy_back):

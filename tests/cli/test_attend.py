@@ -103,7 +103,7 @@ def test_scores_with_weights_and_causal_queries():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--query", "5 x 20", "--keys", KEYS], "query: 'x' is not a number"),
         (["--query", QUERY, "--keys", "1 2; 3"], "keys: the rows differ in length (2, 1)"),
@@ -123,7 +123,7 @@ def test_scores_with_weights_and_causal_queries():
         (["--query", QUERY, "--keys", KEYS, "--plot", "nowhere/steps.png"], "there is no folder 'nowhere'"),
     ],
 )
-def test_what_a_person_can_mend_is_said_in_one_line(words, said):
+def test_what_a_person_can_mend_is_said_in_one_line(words, message):
     printed = regard("attend", *words, code=2)
-    assert said in printed
+    assert message in printed
     assert len(printed.splitlines()) == 1

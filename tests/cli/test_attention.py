@@ -44,31 +44,31 @@ def test_a_table_has_a_column_for_each_model(pairs, capsys, monkeypatch):
 def test_the_verdict_of_each_model_stands_below_and_a_seed_draws_others(pairs, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     measured(["one", "two"], pairs)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     verdict = untrained(**RNN).faithfulness(pairs).verdict
-    assert [line for line in said.splitlines() if line.startswith(("one: ", "two: "))] == [
+    assert [line for line in output.splitlines() if line.startswith(("one: ", "two: "))] == [
         f"one: {verdict}",
         f"two: {verdict}",
     ]
     measured(["one"], pairs, seed=1)
-    assert capsys.readouterr().out != said
+    assert capsys.readouterr().out != output
 
 
 def test_every_example_is_reported(pairs):
-    told = []
-    untrained(**RNN).faithfulness(pairs, report=lambda *done: told.append(done))
-    assert told[-1] == (12, 12)
+    reports = []
+    untrained(**RNN).faithfulness(pairs, report=lambda *done: reports.append(done))
+    assert reports[-1] == (12, 12)
 
 
 def test_json_has_a_line_for_each_model_with_the_error_rate_where_gold_is_given(pairs, capsys, tmp_path):
     (tmp_path / "gold.txt").write_text("0-0\n" * 12)
     measured(["one", "two"], pairs, json_=True, gold=tmp_path / "gold.txt", plot=tmp_path / "curves.png")
-    said = capsys.readouterr()
-    lines = [json.loads(line) for line in said.out.splitlines()]
+    output = capsys.readouterr()
+    lines = [json.loads(line) for line in output.out.splitlines()]
     assert [line["model"] for line in lines] == ["one", "two"]
     assert lines[0] == {**untrained(**RNN).faithfulness(pairs, gold=tmp_path / "gold.txt").to_json(), "model": "one"}
     assert 0 <= lines[0]["alignment error rate"][0] <= 1
-    assert f"wrote {tmp_path / 'curves.png'}" in said.err
+    assert f"wrote {tmp_path / 'curves.png'}" in output.err
     assert (tmp_path / "curves.png").stat().st_size > 5000
 
 

@@ -33,7 +33,7 @@ def test_every_photograph_and_its_alternatives_on_a_line(soft_run, photo, capsys
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "said"),
+    ("words", "options", "message"),
     [
         ([], {}, "there is no photograph to describe"),
         (["a.jpg"], {"model": "nowhere"}, "no model is called 'nowhere'"),
@@ -41,6 +41,6 @@ def test_every_photograph_and_its_alternatives_on_a_line(soft_run, photo, capsys
         (["a.jpg"], {"plot": Path("x.bmp")}, "a figure's name ends in"),
     ],
 )
-def test_what_a_person_can_mend_is_said(words, options, said):
-    with pytest.raises(InputError, match=said):
+def test_what_a_person_can_mend_is_said(words, options, message):
+    with pytest.raises(InputError, match=message):
         caption_verb(*words, **options)

@@ -21,11 +21,11 @@ def test_the_heads_and_a_map_are_printed(bert):
 def test_json_holds_every_head(bert, tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("the cat sat", "utf-8")
-    told = json.loads(regard("inspect", str(bert), "--text", str(file), "--json"))
-    assert told["tokens"] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
-    assert len(told["heads"]) == 8
-    assert {"layer", "head", "previous", "induction", "entropy", "name"} <= set(told["heads"][0])
-    row, column, weight = told["strongest"][0]["top"][0]
+    output = json.loads(regard("inspect", str(bert), "--text", str(file), "--json"))
+    assert output["tokens"] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    assert len(output["heads"]) == 8
+    assert {"layer", "head", "previous", "induction", "entropy", "name"} <= set(output["heads"][0])
+    row, column, weight = output["strongest"][0]["top"][0]
     assert row < 5 > column
     assert 0 < weight <= 1
 
@@ -38,13 +38,13 @@ def test_a_head_is_drawn(bert, tmp_path):
 
 
 def test_a_model_that_ships_is_opened_by_its_name():
-    told = json.loads(regard("inspect", "en-fr", "The house is small.", "--json"))
-    assert [head["name"] for head in told["heads"]] == ["cross"]
-    assert told["tokens"][-1] == "end"
+    output = json.loads(regard("inspect", "en-fr", "The house is small.", "--json"))
+    assert [head["name"] for head in output["heads"]] == ["cross"]
+    assert output["tokens"][-1] == "end"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["inspect", "en-fr"], "give one thing to look at"),
         (["inspect", "en-fr", "a", "--text", "b"], "give one thing to look at"),
@@ -57,5 +57,5 @@ def test_a_model_that_ships_is_opened_by_its_name():
         ),
     ],
 )
-def test_refusals(words, said):
-    assert said in regard(*words, code=2)
+def test_refusals(words, message):
+    assert message in regard(*words, code=2)

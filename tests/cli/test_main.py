@@ -1,4 +1,4 @@
-"""What goes wrong around a verb is said in one line, and ends with 2."""
+"""Errors around a verb are one line on stderr, with exit code 2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ATTEND = ["attend", "--query", QUERY, "--keys", KEYS]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["tranlate"], 'regard: unknown command "tranlate". Did you mean "translate"?'),
         (["translate", "--beem", "3"], "Did you mean"),
@@ -26,9 +26,9 @@ ATTEND = ["attend", "--query", QUERY, "--keys", KEYS]
         ([*ATTEND, "--score", "general", "--weight", "W=1", "--weight", "W=2"], "--weight W is given twice"),
     ],
 )
-def test_usage_errors_are_one_line(words, said):
+def test_usage_errors_are_one_line(words, message):
     printed = regard(*words, code=2)
-    assert said in printed
+    assert message in printed
     assert printed.startswith("regard: ")
     assert printed.count("\n") == 1
 
@@ -71,9 +71,9 @@ def test_too_little_memory_is_said(error, monkeypatch, capsys):
     _stand_in(run_out, monkeypatch)
     with pytest.raises(SystemExit, match="2"):
         cli.main()
-    said = capsys.readouterr().err
-    assert said.startswith("regard: there is not enough memory")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("regard: there is not enough memory")
+    assert message.count("\n") == 1
 
 
 def test_an_error_of_our_own_is_not_hidden(monkeypatch):

@@ -56,7 +56,7 @@ def test_the_mark_some_editors_put_first_is_no_part_of_the_text(toy_run):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["translate", "a cat", "--model", "nowhere"], "no model is called 'nowhere'"),
         (["translate", "a cat", "b", "--plot", "x.png"], "--plot draws one sentence; 2 given"),
@@ -68,5 +68,5 @@ def test_the_mark_some_editors_put_first_is_no_part_of_the_text(toy_run):
         (["align", "nowhere", "missing.tsv"], "there is no corpus file missing.tsv"),
     ],
 )
-def test_what_a_person_can_mend_is_said(words, said):
-    assert said in regard(*words, code=2)
+def test_what_a_person_can_mend_is_said(words, message):
+    assert message in regard(*words, code=2)

@@ -21,9 +21,9 @@ def out(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_length(out):
-    heard = []
-    section = lengths(out, updates=40, heard=lambda name, done: heard.append((name, done)))
-    assert {("with attention", 40), ("without attention", 40)} <= set(heard)
+    reports = []
+    section = lengths(out, updates=40, report=lambda name, done: reports.append((name, done)))
+    assert {("with attention", 40), ("without attention", 40)} <= set(reports)
     return section
 
 

@@ -36,10 +36,10 @@ def head(site):
 
 def until_closed(open_socket):
     """All that the server still says, and how long it took to close."""
-    start, said = time.monotonic(), b""
+    start, response = time.monotonic(), b""
     while part := open_socket.recv(1 << 16):
-        said += part
-    return said, time.monotonic() - start
+        response += part
+    return response, time.monotonic() - start
 
 
 def test_many_idle_connections_keep_nobody_out(site):
@@ -52,8 +52,8 @@ def test_many_idle_connections_keep_nobody_out(site):
 
 def test_a_connection_that_asks_nothing_is_closed(hasty):
     with connected(hasty) as silent:
-        said, waited = until_closed(silent)
-    assert said == b""
+        response, waited = until_closed(silent)
+    assert response == b""
     assert waited > SOON / 2
 
 
@@ -77,17 +77,17 @@ def test_a_request_that_comes_too_slowly_is_not_waited_for(hasty, before):
     with connected(hasty) as slow:
         if before:
             slow.sendall(head(hasty))
-            said = b""
-            while b"</svg>" not in said:
-                said += slow.recv(1 << 16)
+            response = b""
+            while b"</svg>" not in response:
+                response += slow.recv(1 << 16)
         assert dripped(slow, b"GET /viewer/map.js HTTP/1.1\r\nX-Long: " + b"x" * 60)
 
 
 def test_between_two_requests_a_connection_is_closed(hasty):
     with connected(hasty) as kept:
         kept.sendall(head(hasty))
-        said, _ = until_closed(kept)
-    assert said.startswith(b"HTTP/1.1 200")
+        response, _ = until_closed(kept)
+    assert response.startswith(b"HTTP/1.1 200")
 
 
 class Slow(Capitals):

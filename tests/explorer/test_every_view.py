@@ -55,8 +55,8 @@ def test_without_a_model_steps_work_and_a_line_says_how_to_get_one(page, bare_si
     page.get_by_role("heading", name="Steps", exact=True).wait_for()
     line = page.locator(".lead .rg-note")
     line.wait_for()
-    said = "No model to translate is loaded; train one with regard init translate > run.toml and regard train run.toml"
-    assert line.inner_text() == f"{said}, then regard serve runs/translate."
+    shown = "No model to translate is loaded; train one with regard init translate > run.toml and regard train run.toml"
+    assert line.inner_text() == f"{shown}, then regard serve runs/translate."
     assert page.locator("[data-table='weights'] td.rg-cell").first.inner_text() == "0.1192"
     for task in ("translate", "caption"):
         page.get_by_role("navigation").get_by_role("link", name=task.capitalize()).click()
@@ -273,7 +273,7 @@ def test_what_is_on_the_screen_is_saved_as_svg_png_json_and_html(page, site, vie
 def opened_from_disk(browser, file: Path, view):
     context = browser.new_context(offline=True)
     page, wrong = context.new_page(), []
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda entry: wrong.append(entry.text) if entry.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(file.as_uri())
     page.locator(".rg figure").first.wait_for()

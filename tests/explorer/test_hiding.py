@@ -243,9 +243,9 @@ def test_photographs_are_switched_to_what_was_needed_together(fine):
     page.locator(".rg-nats", has_text="nats").nth(9).wait_for()
     assert [radio.is_checked() for radio in page.get_by_role("radio", name=NEEDED).all()] == [True, True]
     page.get_by_role("region", name="fine").locator(".rg-word").first.click()
-    told = page.get_by_role("region", name="fine").locator(".rg-readout").inner_text()
-    assert told.startswith("“a” needs most what is at the top left: hiding it costs 0.3")
-    assert "likelier, by 0.1" in told
+    text = page.get_by_role("region", name="fine").locator(".rg-readout").inner_text()
+    assert text.startswith("“a” needs most what is at the top left: hiding it costs 0.3")
+    assert "likelier, by 0.1" in text
     assert faults(page) == []
     page.wait_for_url(lambda url: "by=needed" in url)
 

@@ -24,8 +24,8 @@ def label(page, score, normalize):
 
 
 def percents(weights):
-    said = ["0 %" if not w > 0 else "less than 1 %" if w < 0.01 else f"{int(w * 100 + 0.5)} %" for w in weights]
-    return ", ".join(f"k{j} {text}" for j, text in enumerate(said, 1))
+    text = ["0 %" if not w > 0 else "less than 1 %" if w < 0.01 else f"{int(w * 100 + 0.5)} %" for w in weights]
+    return ", ".join(f"k{j} {text}" for j, text in enumerate(text, 1))
 
 
 def test_every_score_under_every_normalizer(kinds):

@@ -46,8 +46,8 @@ def serving(*arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[s
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Press Ctrl-C; the exit code and what was still said."""
     process.send_signal(signal.SIGINT)
-    said, told = process.communicate(timeout=60)
-    return process.returncode, said, told
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
 
 
 def test_prints_its_address_takes_the_token_and_ends_with_ctrl_c():
@@ -58,9 +58,9 @@ def test_prints_its_address_takes_the_token_and_ends_with_ctrl_c():
         answer = httpx.get(f"{address}/api/models", headers={"X-Regard-Token": token}, timeout=60)
         assert isinstance(answer.json()["models"], list)
         assert "server" not in answer.headers
-        code, said, told = ended(process)
-        assert (code, said) == (0, "")
-        assert "Traceback" not in told
+        code, output, errors = ended(process)
+        assert (code, output) == (0, "")
+        assert "Traceback" not in errors
 
 
 def test_a_port_that_is_taken_is_left_alone():
@@ -69,9 +69,9 @@ def test_a_port_that_is_taken_is_left_alone():
         with serving(port=taken) as (process, port, _):
             assert port != taken
             assert httpx.get(f"http://127.0.0.1:{port}/viewer/map.js", timeout=60).status_code == 200
-            code, said, told = ended(process)
-            assert (code, said) == (0, "")
-            assert told.startswith(f"port {taken} is taken; taking a free one\n")
+            code, output, errors = ended(process)
+            assert (code, output) == (0, "")
+            assert errors.startswith(f"port {taken} is taken; taking a free one\n")
 
 
 def test_listens_on_loopback_alone():
@@ -103,15 +103,15 @@ def test_serves_a_run_directory(run):
         headers = {"X-Regard-Token": token}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
             (model,) = client.get("/api/models").json()["models"]
-            said = "GRU decoder, additive scores"
-            assert model == {"name": str(run), "task": "translate", "attention": "additive", "description": said}
+            output = "GRU decoder, additive scores"
+            assert model == {"name": str(run), "task": "translate", "attention": "additive", "description": output}
             answer = client.post("/api/translate", json={"model": str(run), "text": "a red house", "beam": 2})
             found = answer.json()["translation"]
             assert found["columns"] == ["a", "red", "house"]
             assert len(found["steps"]) == len(found["rows"])
-        code, said, told = ended(process)
-        assert (code, said) == (0, "")
-        assert told == f"loading {run} …\nloaded {run}\n"
+        code, output, errors = ended(process)
+        assert (code, output) == (0, "")
+        assert errors == f"loading {run} …\nloaded {run}\n"
 
 
 def test_a_model_that_cannot_be_found_or_read_is_said(run, tmp_path):
@@ -166,10 +166,10 @@ def sleeping(load: float = 0) -> Iterator[tuple[subprocess.Popen[str], int, str]
 def ended_in_time(process: subprocess.Popen[str]) -> str:
     """Press Ctrl-C; what is said on stderr. It takes a second at most, and longer only where the machine is busy."""
     pressed = time.monotonic()
-    code, _, told = ended(process)
+    code, _, errors = ended(process)
     assert code == 0
     assert time.monotonic() - pressed < 10
-    return told
+    return errors
 
 
 def test_ctrl_c_ends_at_once_whatever_is_computed_and_tells_who_waits():

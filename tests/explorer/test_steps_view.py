@@ -128,8 +128,8 @@ def test_the_page_names_axes_and_sources_as_the_package_does(open_steps, score):
       const [{fromAddress}, {trace}] = await Promise.all([import("/page/state.js"), import("/maths/trace.js")]);
       const {given, computed} = trace(fromAddress(new URLSearchParams(`rung=many&score=${score}`)).state);
       const origins = ({values, from}) => values.map((row, i) => row.map((_, j) => from(i, j)));
-      const told = (table) => [table.id, {axes: table.axes, made_from: table.made_from, from: origins(table)}];
-      return Object.fromEntries([...given, ...computed].map(told));
+      const described = (table) => [table.id, {axes: table.axes, made_from: table.made_from, from: origins(table)}];
+      return Object.fromEntries([...given, ...computed].map(described));
     }""",
         score,
     )

@@ -75,7 +75,7 @@ def check(things, expected, *, touch):
 
 def settled(page, beat):
     page.wait_for_function(
-        "(said) => document.querySelector('.dots [aria-current]')?.ariaLabel.startsWith(said)", arg=f"Beat {beat} of"
+        "(label) => document.querySelector('.dots [aria-current]')?.ariaLabel.startsWith(label)", arg=f"Beat {beat} of"
     )
     page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
     page.wait_for_function("() => document.querySelector('[aria-busy=true]') === null")
@@ -104,9 +104,9 @@ def walk(page, site, slug, go_on, *, touch):
         assert things or beat.get("panel")
         check(things, computed(model, source, hard=beat.get("hard", False)), touch=touch)
         assert {thing["key"] for thing in things} >= set(beat.get("ask", []))
-        said = page.locator(".say").inner_text()
-        assert said
-        assert "{" not in said
+        text = page.locator(".say").inner_text()
+        assert text
+        assert "{" not in text
         if beat.get("panel") in (None, "weights", "sentences", "picture"):
             assert faults(page) == [], number
         assert violations(page) == [], number

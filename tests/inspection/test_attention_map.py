@@ -91,7 +91,7 @@ def test_large_maps_are_reduced_by_the_kernel_in_bounded_memory(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         (lambda m: m.weights(), "these are 2 x 3 maps"),
         (lambda m: m[0], r"one head is m\[batch, head\]"),
@@ -103,8 +103,8 @@ def test_large_maps_are_reduced_by_the_kernel_in_bounded_memory(monkeypatch):
         (lambda m: m[0, 0].mass({}), "no segments"),
     ],
 )
-def test_refusals(found, asked, said):
-    with pytest.raises(InputError, match=said):
+def test_refusals(found, asked, message):
+    with pytest.raises(InputError, match=message):
         asked(found)
 
 

@@ -137,8 +137,8 @@ def test_a_description_that_does_not_give_the_output_is_refused(monkeypatch):
         yield huggingface._call(ran, ran.query, ran.key, 9.0, None, causal_too=True)
 
     monkeypatch.setattr(huggingface, "candidates", wrong)
-    said = "LlamaAttention ran its attention by 'sdpa' in a way"
-    with torch.no_grad(), pytest.raises(InputError, match=said), regard.record(llama()):
+    message = "LlamaAttention ran its attention by 'sdpa' in a way"
+    with torch.no_grad(), pytest.raises(InputError, match=message), regard.record(llama()):
         llama()(token_ids())
 
 

@@ -83,8 +83,8 @@ def test_another_model_is_refused(stored, tmp_path):
     bert = made(
         "BertModel", hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=97
     )
-    said = "go to another directory"
-    with torch.no_grad(), pytest.raises(InputError, match=said), regard.record(bert, store=directory):
+    message = "go to another directory"
+    with torch.no_grad(), pytest.raises(InputError, match=message), regard.record(bert, store=directory):
         bert(token_ids())
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="a store is a directory"), regard.record(bert, store=tmp_path / "file"):

@@ -152,8 +152,8 @@ def test_attention_without_a_softmax_is_an_error_that_names_it():
             return self.blocks[1](self.blocks[0](inputs))
 
     model = Model()
-    said = r"blocks\.1 \(SigmoidAttention\) ran and its attention was not observed"
-    with pytest.raises(InputError, match=said), regard.record(model):
+    message = r"blocks\.1 \(SigmoidAttention\) ran and its attention was not observed"
+    with pytest.raises(InputError, match=message), regard.record(model):
         model(INPUTS)
     with regard.record(model, layers=0) as recorded:
         model(INPUTS)

@@ -52,8 +52,8 @@ def test_gradients_that_are_not_wanted_are_none() -> None:
 def test_a_row_beyond_the_limit_is_reported_and_one_at_it_is_not(dtype: type, where: str) -> None:
     query, key, v = problem(dtype)
     row = {"query": query, "key": key}[where]
-    for number, said in ((additive_cpu.limit(np.dtype(dtype)), False), (np.nan, True), (1e3, True)):
+    for number, message in ((additive_cpu.limit(np.dtype(dtype)), False), (np.nan, True), (1e3, True)):
         row[1, 3, 5] = number
         scores, beyond = additive_cpu.scores(query, key, v, 1)
-        assert beyond is said
+        assert beyond is message
         assert np.isfinite(scores).all()

@@ -157,7 +157,7 @@ from regard.kernels import additive_scores, additive_scores_numpy, dispatch
 from regard.nn.cells import GRU
 from regard.nn.output import cross_entropy
 x = torch.ones(1, 40, 64, requires_grad=True)
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     additive_scores(x, x, x[0, 0].detach()).sum().backward()
     scores = additive_scores_numpy(*[x.detach().numpy()[0]] * 2, numpy.ones(64))
@@ -166,7 +166,7 @@ with warnings.catch_warnings(record=True) as said:
     loss, _ = cross_entropy(x[0], torch.ones(32, 64), torch.zeros(32), torch.zeros(40, dtype=torch.int64))
 assert torch.isfinite(x.grad).all() and numpy.allclose(scores, 64 * numpy.tanh(2)) and torch.isfinite(states).all()
 assert abs(loss.item() - 40 * numpy.log(32)) < 1e-3
-ours = [str(w.message) for w in said if "kernels cannot be compiled" in str(w.message)]
+ours = [str(w.message) for w in caught if "kernels cannot be compiled" in str(w.message)]
 assert len(ours) == 1, ours
 assert "brings a Numba that fits" in ours[0]
 """

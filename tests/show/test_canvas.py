@@ -9,7 +9,7 @@ from regard.show.figures import checked_path, plot_map
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("x" * 300 + ".png", "File name too long. Choose another name or folder."),
         ("map.bmp", "a figure's name ends in .png, .svg, .pdf"),
@@ -19,10 +19,10 @@ from regard.show.figures import checked_path, plot_map
         ("folder.png", "it is a folder"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_said_before_any_work(tmp_path, name, said):
+def test_a_place_that_cannot_be_written_is_said_before_any_work(tmp_path, name, message):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         checked_path(tmp_path / name)
 
 

@@ -17,5 +17,5 @@ def test_curves_are_named_with_what_was_given(tmp_path):
     with warnings.catch_warnings(action="ignore"):  # where no font draws the name
         plot_curves(curves, tmp_path / "curve.svg", across="words", up="BLEU")
     svg = (tmp_path / "curve.svg").read_text()
-    for said in ("with $ttention", "words", "BLEU"):
-        assert f"<!-- {said} -->" in svg
+    for message in ("with $ttention", "words", "BLEU"):
+        assert f"<!-- {message} -->" in svg

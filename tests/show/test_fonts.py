@@ -50,11 +50,11 @@ class TestOnABareMachine:
         with pytest.warns(MissingFontWarning) as warned:
             plot_map([[1.0, 0.0]], ["日本語"], ["कि", "𓀀"], tmp_path / "map.png")
         assert len(warned) == 1
-        said = str(warned[0].message)
+        text = str(warned[0].message)
         for script in ("CJK (日 本 語)", "Devanagari (क ि)", "Egyptian (𓀀)"):
-            assert script in said
-        assert "apt install" in said
-        assert "fonts-noto-cjk" in said
+            assert script in text
+        assert "apt install" in text
+        assert "fonts-noto-cjk" in text
         assert (tmp_path / "map.png").stat().st_size > 1000
 
     def test_a_font_that_has_the_glyphs_is_found_and_drawn(self, tmp_path):

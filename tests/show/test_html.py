@@ -131,8 +131,8 @@ def test_a_file_with_what_was_needed_has_the_switch(page, tmp_path):
     page.get_by_role("radio", name="what it needed").check()
     assert page.locator(".rg-legend").inner_text().split() == ["0", "12.5", "nats"]
     page.mouse.move(*cell(page, 0, 1))
-    said = page.locator(".rg-readout").inner_text()
-    assert said == "“la” becomes likelier by 0.0625 nats when “old” is hidden (-0.0625)"
+    message = page.locator(".rg-readout").inner_text()
+    assert message == "“la” becomes likelier by 0.0625 nats when “old” is hidden (-0.0625)"
     page.locator(".rg-row").nth(1).hover()
     assert page.locator(".rg-readout").inner_text() == "“chatte” needs none of them alone (at most 0.002 nats)"
     page.get_by_role("radio", name="where it looked").check()
@@ -147,8 +147,8 @@ def test_a_caption_with_what_was_needed_has_the_switch(page, tmp_path):
     page.goto(found.html(tmp_path / "photo.html", needed=True).as_uri())
     page.get_by_role("radio", name="what it needed").check()
     page.locator(".rg-word", has_text="dog").hover()
-    said = "“dog” needs most what is at the bottom left: hiding it costs 0.75 nats, the brightest here; "
-    assert page.locator(".rg-readout").inner_text() == f"{said}somewhere it becomes likelier, by 0.5"
+    message = "“dog” needs most what is at the bottom left: hiding it costs 0.75 nats, the brightest here; "
+    assert page.locator(".rg-readout").inner_text() == f"{message}somewhere it becomes likelier, by 0.5"
     page.locator(".rg-word").first.hover()
     assert "needs no place alone: hiding one costs at most 0 nats" in page.locator(".rg-readout").inner_text()
     assert page.locator(".rg-nats").all_inner_texts() == ["0.00 nats", "0.75 nats"]

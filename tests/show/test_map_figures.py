@@ -102,8 +102,8 @@ def test_dollars_and_control_characters_are_shown_as_they_are(tmp_path):
     """As a formula the third could not be drawn at all."""
     plot_map(np.eye(2), ["$x^2$", "a\tb\x00"], [r"$\frac{$", "\u202e"], tmp_path / "map.svg")
     svg = (tmp_path / "map.svg").read_text()
-    for said in ("<!-- $x^2$ -->", r"<!-- a\tb\x00 -->", r"<!-- $\frac{$ -->", r"<!-- \u202e -->"):
-        assert said in svg
+    for message in ("<!-- $x^2$ -->", r"<!-- a\tb\x00 -->", r"<!-- $\frac{$ -->", r"<!-- \u202e -->"):
+        assert message in svg
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -132,7 +132,7 @@ def test_arabic_letters_are_joined():
 
 
 @pytest.mark.parametrize(
-    ("weights", "rows", "columns", "said"),
+    ("weights", "rows", "columns", "message"),
     [
         (np.eye(2), ["a"], ["b", "c"], r"there are 1 and 2 words, and weights \(2, 2\)"),
         (np.eye(2), ["a", "b"], ["b", "c", "d"], r"there are 2 and 3 words"),
@@ -140,8 +140,8 @@ def test_arabic_letters_are_joined():
         (np.zeros((1, 2, 2)), ["a", "b"], ["b", "c"], "3 dimensions"),
     ],
 )
-def test_a_map_that_does_not_fit_its_words_is_refused(weights, rows, columns, said, tmp_path):
-    with pytest.raises(ShapeError, match=said):
+def test_a_map_that_does_not_fit_its_words_is_refused(weights, rows, columns, message, tmp_path):
+    with pytest.raises(ShapeError, match=message):
         plot_map(weights, rows, columns, tmp_path / "map.png")
     assert not list(tmp_path.iterdir())
 

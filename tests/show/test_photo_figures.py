@@ -10,8 +10,8 @@ PHOTO = Image.fromarray(np.full((32, 48, 3), 200, np.uint8))
 def test_words_are_written_as_they_are(tmp_path):
     plot_caption(PHOTO, [r"$\frac{$", "a\tb", "économique"], np.full((3, 2, 2), 0.25), tmp_path / "words.svg")
     svg = (tmp_path / "words.svg").read_text()
-    for said in (r"<!-- $\frac{$ -->", r"<!-- a\tb -->", "<!-- économique -->"):
-        assert said in svg
+    for message in (r"<!-- $\frac{$ -->", r"<!-- a\tb -->", "<!-- économique -->"):
+        assert message in svg
 
 
 def test_the_photograph_is_light_where_the_word_looked():

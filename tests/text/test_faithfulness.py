@@ -113,7 +113,7 @@ def test_attention_whose_context_is_not_read_costs_nothing(reader):
 
 
 @pytest.mark.parametrize(
-    ("uniform", "said"),
+    ("uniform", "message"),
     [
         (Estimate(-0.05, -0.07, -0.03), "harms: uniform weights would save 0.050"),
         (Estimate(0.013, -0.006, 0.034), "does nothing that can be measured: uniform weights cost 0.013"),
@@ -122,18 +122,18 @@ def test_attention_whose_context_is_not_read_costs_nothing(reader):
         (Estimate(3.9, 3.8, 4.0), "matters much: uniform weights cost 3.900"),
     ],
 )
-def test_the_verdict_says_how_much_it_matters(uniform, said):
+def test_the_verdict_says_how_much_it_matters(uniform, message):
     none = Estimate(0, 0, 0)
     alike = Erased(0.2, most=Estimate(0.01, -0.01, 0.03), random=Estimate(0.006, 0, 0.012))
     verdict = Faithfulness(9, 90, none, uniform, none, [alike], [], none, none).verdict
-    assert verdict.startswith(f"Its attention {said} nats a word. Its maps do not say what it needs: ")
+    assert verdict.startswith(f"Its attention {message} nats a word. Its maps do not say what it needs: ")
 
 
 def test_figures_are_a_table_json_and_a_picture(reader, tmp_path):
     found = measure(reader, subjects(reader, 6))
-    told = found.to_json()
-    assert told["uniform"] == list(found.uniform)
-    assert told["hidden"][2]["share"] == 0.2
+    figures = found.to_json()
+    assert figures["uniform"] == list(found.uniform)
+    assert figures["hidden"][2]["share"] == 0.2
     assert dict(found.rows())["uniform weights cost"] == f"{found.uniform:.3f}"
     assert found.plot(tmp_path / "curves.png").stat().st_size > 10_000
 

@@ -71,9 +71,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(run, whole, fi
         content = path.read_bytes()
         path.write_bytes(content + b"\0\0\0\0" if damage == "append" else content[: len(content) // 2])
     train(settings(run), resume=True)
-    told = capsys.readouterr().err
-    assert f"00000009/{file}" in told
-    assert "Going on from the checkpoint before it, of update 8." in told
+    messages = capsys.readouterr().err
+    assert f"00000009/{file}" in messages
+    assert "Going on from the checkpoint before it, of update 8." in messages
     assert_same_run(run, whole)
     assert not list((run / "checkpoints").glob("*.damaged"))
 
@@ -111,16 +111,16 @@ def test_best_weights_that_are_damaged_are_named(run, capsys):
 
 
 def test_best_weights_that_are_damaged_are_made_anew_where_their_checkpoint_is(tmp_path, monkeypatch):
-    run, told = tmp_path / "run", []
+    run, messages = tmp_path / "run", []
     monkeypatch.setenv("TOY_INTERRUPT_AT", "7")
     with pytest.raises(KeyboardInterrupt):
         train(settings(run))
     monkeypatch.delenv("TOY_INTERRUPT_AT")
     flip(run / "best.safetensors")
     checkpoints = Checkpoints(run)
-    state = checkpoints.with_best(checkpoints.latest(), told.append)
+    state = checkpoints.with_best(checkpoints.latest(), messages.append)
     assert state.best.update == 6
-    assert "made anew from the checkpoint of update 6" in told[0]
+    assert "made anew from the checkpoint of update 6" in messages[0]
     assert read_weights(run / "best.safetensors")["seen"] == 6
     flip(run / "best.safetensors")
     flip(checkpoints.path(6) / "model.safetensors")
@@ -146,16 +146,16 @@ def test_a_log_that_lost_its_end_is_told(run, capsys):
 
 
 def test_checksums_of_the_log_that_are_damaged_are_told_apart_from_a_damaged_log(tmp_path):
-    path, told = tmp_path / "log.jsonl", []
+    path, messages = tmp_path / "log.jsonl", []
     first = Log(path, 0)
     first.write("update", {"update": 1})
     size, checksums = first.sync(), bytearray(first.checksums())
     first.close()
-    Log(path, size, bytes(checksums), told.append).close()
-    assert told == []
+    Log(path, size, bytes(checksums), messages.append).close()
+    assert messages == []
     checksums[0] ^= 1
-    Log(path, size, bytes(checksums), told.append).close()
-    assert "the checksums of" in told[0]
+    Log(path, size, bytes(checksums), messages.append).close()
+    assert "the checksums of" in messages[0]
 
 
 def test_a_run_of_before_digests_is_resumed(run, whole):

@@ -47,8 +47,8 @@ def test_what_a_signal_says_can_come_while_something_is_written(capfd, monkeypat
 
 def test_a_validation_is_told_with_its_samples(capsys):
     Lines().validation(30, Validation({"loss": 1.25, "bleu": 31.5}, [{"source": "[a]", "model": "b"}]), best=True)
-    told = "validation at update 30: loss 1.25, bleu 31.5 (best so far)\n     source: [a]\n      model: b\n"
-    assert capsys.readouterr().err == told
+    expected = "validation at update 30: loss 1.25, bleu 31.5 (best so far)\n     source: [a]\n      model: b\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_only_the_first_process_speaks():

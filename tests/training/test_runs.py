@@ -1,4 +1,4 @@
-"""Every model that ships with the package: small, told of in a card, and at work."""
+"""Every model that ships with the package: small, described in a card, and at work."""
 
 import subprocess
 import sys
@@ -22,8 +22,8 @@ def test_it_is_small_and_has_a_card(name):
     folder = runs.HOME / name
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 16e6
     card = (folder / "README.md").read_text(encoding="utf-8")
-    for told in ("data", "terms", "BLEU", "signature", "## Limits"):
-        assert told in card, told
+    for part in ("data", "terms", "BLEU", "signature", "## Limits"):
+        assert part in card, part
 
 
 @pytest.mark.parametrize("name", of_task("caption"))

@@ -11,13 +11,13 @@ from regard.training.signals import Signals
 
 
 def test_the_first_signal_asks_and_the_second_stops():
-    before, said = signal.getsignal(signal.SIGTERM), []
-    with Signals(said.append) as signals:
+    before, messages = signal.getsignal(signal.SIGTERM), []
+    with Signals(messages.append) as signals:
         assert not signals.stop
         signal.raise_signal(signal.SIGTERM)
         assert signals.stop
         assert signals.received is signal.SIGTERM
-        assert said == ["stopping after this update; once more stops at once, without a checkpoint"]
+        assert messages == ["stopping after this update; once more stops at once, without a checkpoint"]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before

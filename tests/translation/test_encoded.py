@@ -38,9 +38,9 @@ def settings(**changes):
 
 
 def test_the_cache_is_used_again(corpus, tmp_path, monkeypatch):
-    said = []
-    encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / "cache", report=said.append)
-    assert said[-1].endswith("c.tsv: 5 pairs")
+    messages = []
+    encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / "cache", report=messages.append)
+    assert messages[-1].endswith("c.tsv: 5 pairs")
     monkeypatch.setattr(encoded_module, "_write", None)
     assert len(encode_corpus(corpus, VOCABULARIES, settings(), tmp_path / "cache")) == 5
 
@@ -61,10 +61,10 @@ def test_long_pairs_are_left_out_and_counted(corpus, tmp_path, limit, kept):
         pairs = zip(VOCABULARIES.source.encode(SOURCE), VOCABULARIES.target.encode(TARGET), strict=True)
         kept = sum(max(map(len, pair)) <= 6 for pair in pairs)
         assert 0 < kept < 5
-    said = []
-    encoded = encode_corpus(corpus, VOCABULARIES, settings(**limit), tmp_path / "cache", report=said.append)
+    messages = []
+    encoded = encode_corpus(corpus, VOCABULARIES, settings(**limit), tmp_path / "cache", report=messages.append)
     assert len(encoded) == kept
-    assert f"({5 - kept} too long or empty left out)" in said[-1]
+    assert f"({5 - kept} too long or empty left out)" in messages[-1]
 
 
 def test_blocks_join_without_a_seam(corpus, tmp_path, monkeypatch):
@@ -148,7 +148,7 @@ def test_a_corpus_with_nothing_to_use_is_refused(corpus, tmp_path):
 @pytest.mark.parametrize("name", ["source.ids", "target.ids", "source.offsets", "target.offsets", "meta.json"])
 @pytest.mark.parametrize("damage", ["bit", "garbage"])
 def test_a_damaged_cache_is_encoded_anew_and_told(corpus, tmp_path, name, damage):
-    cache, said = tmp_path / "cache", []
+    cache, messages = tmp_path / "cache", []
     before = Pairs([encode_corpus(corpus, VOCABULARIES, settings(), cache)]).batch(np.arange(5))
     (file,) = cache.glob(f"*/{name}")
     content = bytearray(file.read_bytes())
@@ -157,8 +157,8 @@ def test_a_damaged_cache_is_encoded_anew_and_told(corpus, tmp_path, name, damage
     else:
         content[:] = b"\xfe" * len(content)
     file.write_bytes(content)
-    again = Pairs([encode_corpus(corpus, VOCABULARIES, settings(), cache, report=said.append)]).batch(np.arange(5))
-    assert said[0] == f"{file.parent}, the encoded {corpus.name}, is damaged; encoding it anew"
+    again = Pairs([encode_corpus(corpus, VOCABULARIES, settings(), cache, report=messages.append)]).batch(np.arange(5))
+    assert messages[0] == f"{file.parent}, the encoded {corpus.name}, is damaged; encoding it anew"
     assert before.source.equal(again.source)
     assert before.target.equal(again.target)
     assert len(list(cache.iterdir())) == 1
@@ -168,7 +168,7 @@ def test_a_damaged_cache_is_encoded_anew_and_told(corpus, tmp_path, name, damage
     ("name", "content"), [("target.ids", np.uint16([60000])), ("source.offsets", np.int64([0, 9])), ("", np.zeros(0))]
 )
 def test_a_cache_of_before_digests_serves_where_its_ids_are_pieces(corpus, tmp_path, name, content):
-    cache, said = tmp_path / "cache", []
+    cache, messages = tmp_path / "cache", []
     encode_corpus(corpus, VOCABULARIES, settings(), cache)
     (meta,) = cache.glob("*/meta.json")
     values = json.loads(meta.read_text())
@@ -177,19 +177,19 @@ def test_a_cache_of_before_digests_serves_where_its_ids_are_pieces(corpus, tmp_p
     if name:
         file = meta.with_name(name)
         file.write_bytes(content.tobytes() + file.read_bytes()[content.nbytes :])
-    assert len(encode_corpus(corpus, VOCABULARIES, settings(), cache, report=said.append)) == 5
-    assert any("is damaged" in line for line in said) == bool(name)
+    assert len(encode_corpus(corpus, VOCABULARIES, settings(), cache, report=messages.append)) == 5
+    assert any("is damaged" in line for line in messages) == bool(name)
 
 
 def test_a_damaged_learned_vocabulary_is_learned_anew_and_told(corpus, tmp_path):
-    said, config = [], VocabularyConfig(size=60)
+    messages, config = [], VocabularyConfig(size=60)
     first = learned_vocabularies([corpus], [1.0], config, tmp_path)
     (file,) = tmp_path.glob("*-vocabulary.model")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    again = learned_vocabularies([corpus], [1.0], config, tmp_path, report=said.append)
+    again = learned_vocabularies([corpus], [1.0], config, tmp_path, report=messages.append)
     assert again.source.model == first.source.model
-    assert said[0] == f"{file}, a learned vocabulary, is damaged; learning it anew"
-    learned_vocabularies([corpus], [1.0], config, tmp_path, report=said.append)
-    assert len(said) == 2
+    assert messages[0] == f"{file}, a learned vocabulary, is damaged; learning it anew"
+    learned_vocabularies([corpus], [1.0], config, tmp_path, report=messages.append)
+    assert len(messages) == 2

@@ -51,7 +51,7 @@ def test_a_bad_line_takes_its_links_with_it(written, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("links", "said"),
+    ("links", "message"),
     [
         (["0-0"], r"c\.links ends before line 2 of .*c\.tsv; it needs a line for each pair"),
         (["0-0", "", "0-0"], r"c\.links has more lines than .*c\.tsv; it needs a line for each pair"),
@@ -60,8 +60,8 @@ def test_a_bad_line_takes_its_links_with_it(written, tmp_path):
         (["0-3", ""], r"c\.links links target word 3 of 'le chat assis', which has 3 words"),
     ],
 )
-def test_links_that_do_not_fit_are_refused(written, tmp_path, links, said):
-    with pytest.raises(DataError, match=said):
+def test_links_that_do_not_fit_are_refused(written, tmp_path, links, message):
+    with pytest.raises(DataError, match=message):
         encode_corpus(written(PAIRS, links), VOCABULARIES, settings(), tmp_path / "cache")
 
 

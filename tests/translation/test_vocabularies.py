@@ -23,10 +23,10 @@ def corpus(tmp_path):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_they_are_learned_once_stored_and_read_back(corpus, tmp_path, shared):
-    config, said = VocabularyConfig(size=60, shared=shared), []
-    learned = learned_vocabularies([corpus], [1.0], config, tmp_path / "cache", report=said.append)
-    again = learned_vocabularies([corpus], [1.0], config, tmp_path / "cache", report=said.append)
-    assert len(said) == (1 if shared else 2)
+    config, messages = VocabularyConfig(size=60, shared=shared), []
+    learned = learned_vocabularies([corpus], [1.0], config, tmp_path / "cache", report=messages.append)
+    again = learned_vocabularies([corpus], [1.0], config, tmp_path / "cache", report=messages.append)
+    assert len(messages) == (1 if shared else 2)
     assert (learned.source is learned.target) == shared or not shared
     store_vocabularies(learned, tmp_path, config)
     names = sorted(path.name for path in tmp_path.glob("vocabulary*"))
@@ -48,8 +48,8 @@ def test_given_files_come_before_learning(corpus, tmp_path):
 
 
 def test_other_weights_or_settings_are_learned_anew(corpus, tmp_path):
-    said = []
+    messages = []
     for weight, size in ((1.0, 60), (2.0, 60), (1.0, 70)):
         config = VocabularyConfig(size=size)
-        learned_vocabularies([corpus], [weight], config, tmp_path / "cache", report=said.append)
-    assert len(said) == 3
+        learned_vocabularies([corpus], [weight], config, tmp_path / "cache", report=messages.append)
+    assert len(messages) == 3

@@ -19,8 +19,8 @@ from regard.training.order import Rows, Section
 class Lesson(NamedTuple):
     """What mosaics teach the attention."""
 
-    told: Tensor
-    """(b,): the quarter that the caption tells, or WHOLE"""
+    quarter: Tensor
+    """(b,): the quarter that the caption describes, or WHOLE"""
     content: Tensor
     """(b, q): True at the content words after the first"""
 
@@ -72,8 +72,8 @@ class Captions:
         numbers = self.picture_of[rows]
         if self.content is None or not isinstance(self.pictures, Varied):
             return CaptionBatch(self.pictures.rows(numbers), target, torch.from_numpy(numbers))
-        pictures, told = self.pictures.drawn(numbers)
+        pictures, quarter = self.pictures.drawn(numbers)
         content = torch.zeros(len(target), target.shape[1] - 1, dtype=torch.bool)
         for place, row in enumerate(rows):
             content[place, list(self.content[row])] = True
-        return CaptionBatch(pictures, target, torch.from_numpy(numbers), Lesson(told, content))
+        return CaptionBatch(pictures, target, torch.from_numpy(numbers), Lesson(quarter, content))

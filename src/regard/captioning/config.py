@@ -47,8 +47,8 @@ class CaptionDataConfig(Settings):
     mosaic: float = setting(
         0.0,
         "Share of the captions that are learned with a mosaic: four photographs in one picture, of which the caption "
-        "tells one. The mean of such a picture says little, so that the attention must find what is told. Needs "
-        "efficientnet-lite0-448.",
+        "describes one. The mean of such a picture says little, so that the attention must find what is described. "
+        "Needs efficientnet-lite0-448.",
         ge=0,
         le=1,
     )

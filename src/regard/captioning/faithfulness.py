@@ -110,10 +110,10 @@ def _mosaics(
     }
 
 
-def _mosaic(examples: Sequence[Example], told: int, place: int, generator: np.random.Generator) -> Image.Image:
-    """A picture of four photographs, with number ``told`` in quarter ``place``."""
-    others = generator.choice(np.delete(np.arange(len(examples)), told), QUARTERS - 1, replace=False).tolist()
-    members = [*others[:place], told, *others[place:]]
+def _mosaic(examples: Sequence[Example], described: int, place: int, generator: np.random.Generator) -> Image.Image:
+    """A picture of four photographs, with number ``described`` in quarter ``place``."""
+    others = generator.choice(np.delete(np.arange(len(examples)), described), QUARTERS - 1, replace=False).tolist()
+    members = [*others[:place], described, *others[place:]]
     return picture_of([open_photo(examples[member].image) for member in members])
 
 

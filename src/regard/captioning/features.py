@@ -3,7 +3,7 @@
 A directory per backbone holds parts of up to ``_PART`` photographs each: the digests of the photographs' bytes, and row
 for row their features in float16. A part is published by one rename, so it is there whole or not at all, and an
 interrupted caching resumes after the last part. Processes that share a cache need no lock. A part that a disk damaged
-since is told by its digests, and made anew.
+since is recognised by its digests, and made anew.
 """
 
 from __future__ import annotations

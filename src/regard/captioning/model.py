@@ -152,14 +152,14 @@ class CaptionModel(TextModel):
         return loss._replace(objective=loss.objective + self._taught(decoded, batch.lesson))
 
     def _taught(self, decoded: Decoded, lesson: Lesson) -> Tensor:
-        """-log of the attention's share in the quarter that is told, summed over the words that are taught, weighed.
+        """-log of the attention's share in the described quarter, summed over the words that are taught, weighted.
 
         Of the softmax of the scores, so that attention to one cell is taught too.
         """
         scores = decoded.scores
         assert scores is not None
-        taught = lesson.content & (lesson.told != WHOLE)[:, None]
-        right = self.quarters[lesson.told.clamp(min=0)][:, None].expand_as(scores)
+        taught = lesson.content & (lesson.quarter != WHOLE)[:, None]
+        right = self.quarters[lesson.quarter.clamp(min=0)][:, None].expand_as(scores)
         return -self.config.taught * torch.logsumexp(scores[taught].log_softmax(-1) + right[taught].log(), -1).sum()
 
     def _decode(self, tokens: Tensor, state: DecoderState) -> Decoded:

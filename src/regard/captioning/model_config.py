@@ -57,7 +57,8 @@ class CaptionModelConfig(Settings):
     taught: float = setting(
         0.0,
         "Weight of what mosaics (data.mosaic) teach the attention: -log of its share in the quarter that the caption "
-        "tells, for each content word after the first, which says what is told; 0 = it must find out by itself.",
+        "describes, for each content word after the first, which says what is described; 0 = it must find out by "
+        "itself.",
         ge=0,
         le=1e6,
     )

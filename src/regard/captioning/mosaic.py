@@ -1,4 +1,4 @@
-"""Mosaics: four photographs in one picture, 2 x 2, of which a caption tells one. Attention that works finds it.
+"""Mosaics: four photographs in one picture, 2 x 2, of which the caption describes one. Attention that works finds it.
 
 In training the grids of four photographs are joined; to measure, the photographs themselves are.
 """
@@ -20,7 +20,7 @@ QUARTERS = 4
 """upper left, upper right, lower left, lower right"""
 SIDE = 448  # pixels of a mosaic that is drawn to measure by
 WHOLE = -1
-"""in the place of a quarter: the picture is one photograph, all of which the caption tells"""
+"""in the place of a quarter: the picture is one photograph, all of which the caption describes"""
 
 
 class Pictures(Protocol):
@@ -34,8 +34,8 @@ class Drawn(NamedTuple):
     """Pictures as they are learned from."""
 
     pictures: Tensor
-    told: Tensor
-    """(b,): the quarter that the caption tells, or WHOLE"""
+    quarter: Tensor
+    """(b,): the quarter that the caption describes, or WHOLE"""
 
 
 class Varied:
@@ -63,30 +63,30 @@ class Varied:
         return self.drawn(numbers).pictures
 
     def drawn(self, numbers: Rows) -> Drawn:
-        """These pictures, varied, and which quarter of each is told."""
+        """These pictures, varied, and the quarter of each that its caption describes."""
         generator = np.random.default_rng([self._seed, *np.asarray(numbers).tolist()])
         plain = self._pictures.rows(numbers)
         grids = plain.view(len(plain), *self._shape, -1) if plain.ndim == 3 else plain.permute(0, 2, 3, 1)
         if self._mirror:
             grids = _mirrored(grids, generator)
         chosen = torch.from_numpy(np.flatnonzero(generator.random(len(numbers)) < self._share))
-        told = torch.full((len(numbers),), WHOLE)
+        quarter = torch.full((len(numbers),), WHOLE)
         if len(chosen):
-            grids[chosen], told[chosen] = self._mosaics(np.asarray(numbers)[chosen.numpy()], generator)
-        return Drawn(grids.flatten(1, 2) if plain.ndim == 3 else grids.permute(0, 3, 1, 2), told)
+            grids[chosen], quarter[chosen] = self._mosaics(np.asarray(numbers)[chosen.numpy()], generator)
+        return Drawn(grids.flatten(1, 2) if plain.ndim == 3 else grids.permute(0, 3, 1, 2), quarter)
 
     def _mosaics(self, numbers: Rows, generator: np.random.Generator) -> Drawn:
         """A grid with each of the pictures in one quarter, others in the rest."""
         assert self._quarters is not None
         assert self._usable is not None
         members = generator.choice(self._usable, size=(len(numbers), QUARTERS))
-        told = generator.integers(QUARTERS, size=len(numbers))
-        members[np.arange(len(numbers)), told] = numbers
+        quarter = generator.integers(QUARTERS, size=len(numbers))
+        members[np.arange(len(numbers)), quarter] = numbers
         half = self._shape[0] // 2, self._shape[1] // 2
         grids = self._quarters.rows(members.flatten()).view(members.size, *half, -1)
         if self._mirror:
             grids = _mirrored(grids, generator)
-        return Drawn(joined(grids.view(len(numbers), QUARTERS, *grids.shape[1:])), torch.from_numpy(told))
+        return Drawn(joined(grids.view(len(numbers), QUARTERS, *grids.shape[1:])), torch.from_numpy(quarter))
 
 
 def _mirrored(grids: Tensor, generator: np.random.Generator) -> Tensor:

@@ -35,7 +35,7 @@ def normalized(captions: Iterable[str], config: CaptionVocabularyConfig) -> list
 
 
 def later_content_words(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
-    """Where the content words of a caption begin, but for the first of them, which says what is told.
+    """Where the content words of a caption begin, but for the first of them, which says what is described.
 
     A word that the vocabulary does not know says nothing, and counts as none.
     """

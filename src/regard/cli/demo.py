@@ -55,28 +55,28 @@ def _write(out: Path, updates: int | None) -> None:
     """The chapters one after the other, with a bar for each, and the page."""
     from regard.demo import lengths, report, sections
 
-    said, console = Console(stderr=True), Console()
+    errors, console = Console(stderr=True), Console()
     started = time.monotonic()
     count = updates or lengths.UPDATES
     bars = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
     chapters: list[report.Section] = []
-    with Progress(*bars, console=said) as progress:
+    with Progress(*bars, console=errors) as progress:
 
         def step(title: str, chapter: Callable[[], report.Section]) -> None:
             bar = progress.add_task(title, total=1)
             chapters.append(chapter())
             progress.update(bar, completed=1)
             if chapters[-1].missing:
-                said.print(chapters[-1].missing.partition(",")[0] + "; this part is left out.", highlight=False)
+                errors.print(chapters[-1].missing.partition(",")[0] + "; this part is left out.", highlight=False)
 
         step("one query", lambda: sections.one_query(out))
         step("four words", lambda: sections.four_words(out))
         training = {name: progress.add_task(f"training {name}", total=count) for name in lengths.KINDS}
 
-        def heard(name: str, done: int) -> None:
+        def progress_of(name: str, done: int) -> None:
             progress.update(training[name], completed=done)
 
-        chapters.append(lengths.lengths(out, updates=count, heard=heard))
+        chapters.append(lengths.lengths(out, updates=count, report=progress_of))
         step("translator", lambda: sections.translation(out))
         step("captioner", lambda: sections.captions(out))
     chapters.append(next_steps(out))

@@ -142,8 +142,8 @@ def _task_of(models: list[str]) -> str:
 
     tasks = {name: load_config(runs.find(name) / "config.toml").task for name in models}
     if len(set(tasks.values())) > 1:
-        said = ", ".join(f"{name}: {task}" for name, task in tasks.items())
-        raise InputError(f"models are compared on the same data, so they must do the same; got {said}")
+        found = ", ".join(f"{name}: {task}" for name, task in tasks.items())
+        raise InputError(f"models are compared on the same data, so they must do the same; got {found}")
     return next(iter(tasks.values()))
 
 

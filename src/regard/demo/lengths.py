@@ -23,18 +23,18 @@ from regard.training.toml import render
 KINDS = {"with attention": "additive", "without attention": "none"}
 UPDATES = 1300  # about a minute, with a core for each of the two
 EXAMPLE = "the red car under the blue house and the black cat with the round letter"
-Heard = Callable[[str, int], None]
-"""is told the name of a model and how many of its updates are done"""
+Report = Callable[[str, int], None]
+"""called with the name of a model and how many of its updates are done"""
 
 
-def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None) -> Section:
+def lengths(out: Path, *, updates: int = UPDATES, report: Report = lambda *_: None) -> Section:
     """Train both, and draw BLEU against the length of the sentence."""
     from regard.show.curve_figures import plot_by_length
     from regard.translation.corpus import Pair
     from regard.translation.evaluation import evaluate
     from regard.translation.translator import Translator
 
-    runs = _train(out / "runs", updates, heard)
+    runs = _train(out / "runs", updates, report)
     test = [Pair(*pair) for pair in pairs_of_each_length(np.random.default_rng(2), 20 * MOST)]
     _write_pairs(out / "runs" / "test.tsv", test)
     translators = {name: Translator.load(run) for name, run in runs.items()}
@@ -65,7 +65,7 @@ def lengths(out: Path, *, updates: int = UPDATES, heard: Heard = lambda *_: None
     )
 
 
-def _train(folder: Path, updates: int, heard: Heard) -> dict[str, Path]:
+def _train(folder: Path, updates: int, report: Report) -> dict[str, Path]:
     """Train the two side by side, each in a process of its own on one core."""
     folder.mkdir(exist_ok=True)
     generator = np.random.default_rng(1)
@@ -84,7 +84,7 @@ def _train(folder: Path, updates: int, heard: Heard) -> dict[str, Path]:
         while any(process.poll() is None for process in started.values()):
             time.sleep(0.2)
             for name, run in runs.items():
-                heard(name, updates_done(run))
+                report(name, updates_done(run))
     finally:
         for process in started.values():
             if process.poll() is None:
@@ -92,9 +92,9 @@ def _train(folder: Path, updates: int, heard: Heard) -> dict[str, Path]:
                 process.wait()
     for name, process in started.items():
         if process.returncode:
-            said = (folder / f"{runs[name].name}.log").read_text("utf-8", "replace").strip().splitlines()
-            raise TrainingError(f"the training {name} ended with {process.returncode}: {said[-1] if said else ''}")
-        heard(name, updates)
+            lines = (folder / f"{runs[name].name}.log").read_text("utf-8", "replace").strip().splitlines()
+            raise TrainingError(f"the training {name} ended with {process.returncode}: {lines[-1] if lines else ''}")
+        report(name, updates)
     return runs
 
 

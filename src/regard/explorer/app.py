@@ -118,9 +118,11 @@ async def _unprocessable(_: Request, error: Exception) -> JSONResponse:
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    said = HTTPStatus(error.status_code).phrase.lower()
+    reason = HTTPStatus(error.status_code).phrase.lower()
     return JSONResponse(
-        {"error": f"{request.method} {request.url.path}: {said}"}, status_code=error.status_code, headers=error.headers
+        {"error": f"{request.method} {request.url.path}: {reason}"},
+        status_code=error.status_code,
+        headers=error.headers,
     )
 
 

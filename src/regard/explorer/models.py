@@ -97,9 +97,9 @@ def _description(model: Any) -> str:
     if getattr(model, "kind", "") == "transformer":
         return f"Transformer, {model.layers} layers of {model.heads} heads"
     score = getattr(model, "score", model.attention)
-    said = [f"{model.cell.upper()} decoder", "no attention" if score == "none" else f"{score} scores"]
-    said += [getattr(model, name, "") for name in ("span", "normalize")]
-    return ", ".join(word for word in said if word not in ("", "global", "softmax"))
+    parts = [f"{model.cell.upper()} decoder", "no attention" if score == "none" else f"{score} scores"]
+    parts += [getattr(model, name, "") for name in ("span", "normalize")]
+    return ", ".join(word for word in parts if word not in ("", "global", "softmax"))
 
 
 def _verdict(run: Path) -> str:

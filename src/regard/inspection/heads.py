@@ -122,13 +122,13 @@ def head_name(shares: dict[str, float | None], far: float, entropy: float, keys:
     >>> head_name({"induction": 0.6, "previous": 0.1}, 0.8, 1.0, 100)
     'induction'
     """
-    said = {name: share or 0.0 for name, share in shares.items()}
+    shown = {name: share or 0.0 for name, share in shares.items()}
     bars = {"induction": 0.25, "duplicate": 0.25, "previous": 0.4, "itself": 0.4, "first": 0.6}
-    above = {name: said.get(name, 0.0) / bar for name, bar in bars.items() if said.get(name, 0.0) >= bar}
+    above = {name: shown.get(name, 0.0) / bar for name, bar in bars.items() if shown.get(name, 0.0) >= bar}
     if above:
         best = max(above, key=lambda name: above[name])
         return {"previous": "previous token", "first": "first token"}.get(best, best)
-    if said.get("near", 0) + said.get("previous", 0) + said.get("itself", 0) >= 0.6:
+    if shown.get("near", 0) + shown.get("previous", 0) + shown.get("itself", 0) >= 0.6:
         return "neighbourhood"
     if entropy >= 0.9 * math.log(max(2, keys)):
         return "even"

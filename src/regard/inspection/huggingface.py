@@ -160,8 +160,8 @@ def _same_batch(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _is_causal(ran: Ran) -> bool:
-    said = ran.options.get("is_causal")
-    acts = getattr(ran.module, "is_causal", True) if said is None else said
+    option = ran.options.get("is_causal")
+    acts = getattr(ran.module, "is_causal", True) if option is None else option
     return bool(acts) and ran.query.shape[2] > 1 and ran.mask is None
 
 

@@ -68,8 +68,8 @@ def _shown(part: Data, result: Any) -> str:
 
 
 def _map(part: Data) -> str:
-    said = f"<p>{escape(part['source'])}<br><strong>{escape(part['text'])}</strong></p>\n" if part.get("text") else ""
-    return said + _table(part["weights"], part["rows"], part["columns"])
+    title = f"<p>{escape(part['source'])}<br><strong>{escape(part['text'])}</strong></p>\n" if part.get("text") else ""
+    return title + _table(part["weights"], part["rows"], part["columns"])
 
 
 def _steps(part: Data) -> str:

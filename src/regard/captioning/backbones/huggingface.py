@@ -66,14 +66,14 @@ def _load(directory: Path) -> Any:
             "pip install 'regard[huggingface]'."
         ) from None
     try:
-        model, told = AutoModel.from_pretrained(
+        model, info = AutoModel.from_pretrained(
             directory, local_files_only=True, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise DataError(f"{directory} holds no model that can be read: {error}") from None
     model = getattr(model, "vision_model", model)  # of a model that also reads text
     # Weights that are not in the files would be random. The pooling after the last layer is not used here.
-    missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)
+    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
     if missing:
         raise DataError(f"{directory} lacks {len(missing)} weights of its model, such as {missing[0]}. Get it anew.")
     return model.eval().requires_grad_(False)

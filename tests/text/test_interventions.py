@@ -13,7 +13,6 @@ from regard.text.interventions import (
     uniform,
     weights_of_parts,
 )
-from regard.text.padding import padded_targets
 from regard.translation.batches import padded_batch
 from tests.translation.untrained import RNN, untrained
 
@@ -76,19 +75,21 @@ def test_uniform_attention_is_what_the_state_is_told(settings):
     torch.testing.assert_close(weights[1], torch.tensor([[1 / 3, 1 / 3, 1 / 3, 0]]).expand(3, -1))
 
 
-@pytest.mark.parametrize("most", [1, 1 << 24])
-def test_leaving_out_each_part_is_hiding_one_after_the_other(monkeypatch, most):
+@pytest.mark.parametrize("most", [1, 26_000, 1 << 24])
+@pytest.mark.parametrize("settings", [RNN, TRANSFORMER])
+def test_leaving_out_each_part_is_hiding_one_after_the_other(monkeypatch, settings, most):
     monkeypatch.setattr("regard.text.interventions.MOST_NUMBERS", most)
-    model = untrained(**RNN).model
-    batch = padded_batch([[5, 6, 7]], [[10, 11]])
-    part_of = torch.tensor([[0, 1, 1, NO_PART]])
+    model = untrained(**settings).model
+    sources, targets = [[5, 6, 7], [8, 9]], [[10, 11], [12]]
+    part_of = torch.tensor([[0, 1, 1, NO_PART], [0, 1, NO_PART, NO_PART]])
+    batch = padded_batch(sources, targets)
     with torch.no_grad():
-        state = model.encode(batch)
-    target, _ = padded_targets([[10, 11]])
-    found = left_out(model, state, target, part_of, 2)
-    plain = model.force(batch).log_probs[0]
-    for part, pieces in enumerate(([0], [1, 2])):
-        hidden = torch.zeros(1, 4, dtype=torch.bool)
-        hidden[0, pieces] = True
-        one = model.force_from(state.hide(hidden), target).log_probs[0]
-        torch.testing.assert_close(found[part], plain - one)
+        found = left_out(model, model.encode(batch), batch.target, part_of)
+    plain = model.force(batch).log_probs
+    assert [len(costs) for costs in found] == [2, 2]
+    for row, costs in enumerate(found):
+        for part in range(2):
+            hidden = torch.zeros_like(part_of, dtype=torch.bool)
+            hidden[row] = part_of[row] == part
+            one = model.force_from(model.encode(batch).hide(hidden), batch.target).log_probs[row]
+            torch.testing.assert_close(costs[part], plain[row] - one)

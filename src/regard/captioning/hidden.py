@@ -76,6 +76,6 @@ def needed_cells(
         state = model.start(picture)
         if hidden is not None:
             state = state.hide(hidden[None].to(picture.device))
-    costs = left_out(model, state, target, blocks[None], int(blocks.max()) + 1).T.double().numpy()
+    costs = left_out(model, state, target, blocks[None])[0].T.double().numpy()
     by_word = [costs[word.start : word.stop].sum(0)[blocks.numpy()] for word in words]
     return np.reshape(by_word, (len(words), grid.rows, grid.columns))

@@ -26,6 +26,7 @@ from regard.errors import DataError, InputError
 from regard.normalizers import softmax
 from regard.text.interventions import (
     Permuted,
+    forced_hiding,
     hidden_positions,
     left_out,
     uniform,
@@ -258,19 +259,18 @@ def _measured(model: TextModel, subject: Subject, generator: torch.Generator) ->
     soft = model.force_from(state.normalized_by(softmax), target).weights
     assert soft is not None
     softly = weights_of_parts(soft, part_of, parts) * written[..., None]
-    changed = {
-        "uniform": state.normalized_by(uniform),
-        "permuted": state.normalized_by(Permuted(model.normalizer, generator)),
-        **_erasures(state, weights.sum(1) + TIE * softly.sum(1), part_of, generator),
-    }
+    erasures = _erasures(weights.sum(1) + TIE * softly.sum(1), part_of, generator)
+    changed = {"uniform": uniform, "permuted": Permuted(model.normalizer, generator)}
     rows = {"words": written.sum(1), "as it is": -plain.log_probs.sum(1)}
-    rows |= {name: -model.force_from(other, target).log_probs.sum(1) for name, other in changed.items()}
+    for name, normalize in changed.items():
+        rows[name] = -model.force_from(state.normalized_by(normalize), target).log_probs.sum(1)
+    texts = torch.arange(len(target)).repeat(len(erasures))
+    erased = forced_hiding(model, state, target, texts, torch.cat(list(erasures.values())))
+    rows |= dict(zip(erasures, -erased.sum(1).view(len(erasures), len(target)), strict=True))
     rows["entropy"] = _entropy_share(weights, _parts_of_each(part_of), written)
     blocks = weights_of_parts(plain.weights, block_of, int(block_of.max()) + 1)
-    agreed = [
-        _agreement(model, state.keep(torch.tensor([row])), target[row : row + 1], block_of[row : row + 1], blocks[row])
-        for row in range(len(target))
-    ]
+    costs = left_out(model, state, target, block_of)
+    agreed = [_agreement(*text) for text in zip(blocks, costs, written.sum(1).tolist(), strict=True)]
     rows["correlation"], rows["correlated"] = torch.tensor(agreed, dtype=torch.float64).reshape(-1, 2).T
     return {name: values.double().numpy() for name, values in rows.items()}
 
@@ -280,22 +280,22 @@ def _parts_of_each(part_of: Tensor) -> Tensor:
     return part_of.amax(1) + 1
 
 
-def _erasures(state: Any, received: Tensor, part_of: Tensor, generator: torch.Generator) -> dict[str, Any]:
-    """States with a share of the parts hidden, or alone left: those of most attention (b, parts), or random ones."""
+def _erasures(received: Tensor, part_of: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
+    """Positions (b, k) to hide: a share of the parts, the most attended (b, parts) or random ones, or all others."""
     count = _parts_of_each(part_of)
     absent = torch.arange(received.shape[1])[None] >= count[:, None]
     drawn = torch.rand(received.shape, generator=generator)
     ranks = {
         name: _ranks(values.masked_fill(absent, -torch.inf)) for name, values in (("most", received), ("random", drawn))
     }
-    states = {}
+    hidden = {}
     for share in SHARES:
         taken = (share * count).round().clamp(min=1)[:, None]
         for name, rank in ranks.items():
             chosen = (rank < taken) & ~absent
-            states[f"hidden {name} {share}"] = state.hide(hidden_positions(chosen, part_of))
-            states[f"kept {name} {share}"] = state.hide(hidden_positions(~chosen & ~absent, part_of))
-    return states
+            hidden[f"hidden {name} {share}"] = hidden_positions(chosen, part_of)
+            hidden[f"kept {name} {share}"] = hidden_positions(~chosen & ~absent, part_of)
+    return hidden
 
 
 def _ranks(values: Tensor) -> Tensor:
@@ -312,17 +312,16 @@ def _entropy_share(weights: Tensor, parts: Tensor, written: Tensor) -> Tensor:
     return (entropy / largest * written).sum(1)
 
 
-def _agreement(model: TextModel, state: Any, target: Tensor, block_of: Tensor, weights: Tensor) -> tuple[float, float]:
-    """Sum over the words of Spearman's correlation of weights (q, blocks) with what leaving a block out costs; words.
+def _agreement(weights: Tensor, costs: Tensor, words: int) -> tuple[float, float]:
+    """Sum over the words of Spearman's correlation of weights with what leaving a part out costs; words.
 
-    Words whose weights or costs are all alike have no order to compare, and are left out.
+    Of one text: weights (q, at least parts), costs (parts, q). Words whose weights or costs are all alike have no order
+    to compare, and are left out.
     """
-    blocks = int(block_of.max()) + 1
-    if blocks < 3:
+    parts = len(costs)
+    if parts < 3:
         return 0.0, 0.0
-    costs = left_out(model, state, target, block_of, blocks).T
-    words = int((target[0, 1:] != PAD).sum())
-    found = [spearman(weights[word, :blocks].numpy(), costs[word].numpy()) for word in range(words)]
+    found = [spearman(weights[word, :parts].numpy(), costs[:, word].numpy()) for word in range(words)]
     known = [value for value in found if not math.isnan(value)]
     return sum(known), float(len(known))
 

@@ -5,7 +5,6 @@ Texts are given (forced decoding), so that what changes is how likely the model 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
 NO_PART = -1
 """of positions that belong to no part: padding, and the end of a sentence"""
 MOST_NUMBERS = 1 << 24
-"""of the memories that are attended over at a time when parts are left out one by one: 64 MB of float32"""
+"""of the memories that are attended over at a time when parts are hidden: 64 MB of float32"""
+MEMORY_WIDTH = 1 << 11
+"""numbers that a memory holds for each position, about: annotations, or keys and values of all layers"""
 
 
 def uniform(scores: Tensor) -> Tensor:
@@ -63,23 +64,33 @@ def hidden_positions(hidden_parts: Tensor, part_of: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def left_out(model: TextModel, state: Any, target: Tensor, part_of: Tensor, parts: int) -> Tensor:
-    """What hiding each part costs each token of one text: the log-probability that it loses, (parts, q).
+def forced_hiding(model: TextModel, state: Any, target: Tensor, rows: Tensor, hidden: Tensor) -> Tensor:
+    """The log-probabilities (n, q) of texts whose attention may not see what is hidden.
 
-    ``state`` (of one input, before the first word), target (1, t), part_of (1, k). Hidden from the attention alone: an
-    encoder has read every part before.
+    ``state`` (of b inputs, before the first token), target (b, t); rows (n,): which of the b texts each one is, hidden
+    (n, k). Hidden from the attention alone: an encoder has read every position before.
     """
-    as_it_is = model.force_from(state, target).log_probs
-    costs = []
-    for some in _groups(parts, part_of.shape[1] * target.shape[1]):
-        several = state.keep(torch.zeros(len(some), dtype=torch.int64))
-        hidden = part_of.expand(len(some), -1) == some[:, None].to(part_of.device)
-        forced = model.force_from(several.hide(hidden), target.expand(len(some), -1))
-        costs.append(as_it_is - forced.log_probs)
-    return torch.cat(costs)
+    found = []
+    for some in torch.split(torch.arange(len(rows)), _group_size(hidden.shape[1], target.shape[1])):
+        several = state.keep(rows[some]).hide(hidden[some].to(target.device))
+        found.append(model.force_from(several, target[rows[some]]).log_probs)
+    return torch.cat(found)
 
 
-def _groups(parts: int, cost: int) -> Iterator[Tensor]:
-    """The numbers of the parts, as many at a time as memory allows."""
-    size = max(1, MOST_NUMBERS // max(1, 512 * cost))
-    return (torch.arange(start, min(start + size, parts)) for start in range(0, parts, size))
+@torch.no_grad()
+def left_out(model: TextModel, state: Any, target: Tensor, part_of: Tensor) -> list[Tensor]:
+    """What hiding each part costs each token: of each text the log-probabilities that are lost, (parts, q).
+
+    ``state`` (of b inputs, before the first token), target (b, t), part_of (b, k).
+    """
+    parts = part_of.amax(1) + 1
+    rows = torch.arange(len(parts)).repeat_interleave(parts)
+    part = torch.cat([torch.arange(count) for count in parts.tolist()])
+    without = forced_hiding(model, state, target, rows, part_of[rows] == part[:, None])
+    costs = model.force_from(state, target).log_probs[rows] - without
+    return [costs[rows == row] for row in range(len(parts))]
+
+
+def _group_size(keys: int, queries: int) -> int:
+    """How many texts are forced at a time: as many as memory allows."""
+    return max(1, MOST_NUMBERS // (keys * (MEMORY_WIDTH + queries)))

@@ -87,5 +87,5 @@ def needed_words(
         state = model.encode(batch)
         if hidden:
             state = state.hide(pieces_mask([hidden], batch.source.shape[1]))
-    costs = left_out(model, state, batch.target, words, int(words.max()) + 1).T.double().numpy()
+    costs = left_out(model, state, batch.target, words)[0].T.double().numpy()
     return np.stack([costs[word.start : word.stop].sum(0) for word in vocabularies.target.words(target)])

@@ -159,7 +159,7 @@ def test_a_map_that_cannot_be_measured_stays_the_one_it_was(translated):
     page = translated()
     page.route("**/api/translate", lambda route: route.fulfill(status=503, json={"error": "busy"}))
     page.get_by_role("radio", name=NEEDED).check(force=True)
-    page.wait_for_function("document.querySelector('.rg-map .rg-readout').textContent === 'busy'")
+    page.locator(".rg-map .rg-readout").get_by_text("busy", exact=True).wait_for()
     assert page.get_by_role("radio", name=LOOKED).is_checked()
     page.wrong.clear()  # the browser itself reports the 503
 

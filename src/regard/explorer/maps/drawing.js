@@ -58,14 +58,14 @@ function drawNumbers(pen, frame) {
   const { precise, part, scale } = frame;
   const [cellHeight, cellWidth] = [frame.height / part.height, frame.width / part.width];
   if (!precise || Math.min(cellHeight, cellWidth) < NUMBERED) return;
-  const said = cellWidth >= ROOMY ? short : share;
+  const format = cellWidth >= ROOMY ? short : share;
   pen.font = `12px ${FONT}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (let i = 0; i < precise.height; i += 1)
     for (let j = 0; j < precise.width; j += 1) {
       const weight = precise.values[i * precise.width + j];
-      const text = said(weight);
+      const text = format(weight);
       if (!text) continue;
       pen.fillStyle = inkOn(colourOf(shadeOf(weight, scale.top, scale.log), scale.dark));
       pen.fillText(text, xOf(frame, precise.left + j + 0.5), yOf(frame, precise.top + i + 0.5));

@@ -16,7 +16,7 @@ export class MapPanel {
   constructor(box, map, state, { title, batches, onChange, announce }) {
     Object.assign(this, { map, state, onChange, announce, place: -1 });
     this.readout = h("output", { class: "rg-readout", text: "Point at a cell, or use the arrow keys." });
-    this.said = h("p", { class: "map-state", role: "status" });
+    this.status = h("p", { class: "map-state", role: "status" });
     this.legend = h("p", { class: "rg-legend" });
     this.errors = h("div");
     this.count = h("span", { class: "rg-note", role: "status" });
@@ -26,7 +26,7 @@ export class MapPanel {
       this.searchTools(),
       this.errors,
       map.element,
-      this.said,
+      this.status,
       h("div", { class: "rg-foot" }, this.readout, this.legend),
       this.table(),
     );
@@ -144,13 +144,13 @@ export class MapPanel {
 
   /** Whether what is drawn is exact; the legend of its scale. */
   progress(share, state) {
-    const said = {
+    const text = {
       exact: "Exact: every weight of this part was computed.",
       sampled: `Drawn from sampled rows; exact weights are coming: ${Math.floor(share * 100)} %.`,
       waiting: "Computing …",
     }[state];
-    if (this.said.textContent !== said) this.said.textContent = said;
-    this.said.dataset.state = state;
+    if (this.status.textContent !== text) this.status.textContent = text;
+    this.status.dataset.state = state;
     const { top, log } = this.map;
     const key = `${top} ${log}`;
     if (this.legend.dataset.key === key) return;

@@ -15,10 +15,10 @@ export async function snapshotOf(map, title) {
   await Promise.all([labelled(source.row, firstRows), labelled(source.column, firstColumns)]);
   const label = (axis, size) => (place) => `${axis.at(place)}${size > 1 ? ` ${place}` : ""}`;
   const pooled = map.by === "mean" ? "the mean" : "the largest weight";
-  const said = cell[0] * cell[1] > 1 ? `; ${pooled} of each ${cell[0]} x ${cell[1]}` : "";
+  const pooling = cell[0] * cell[1] > 1 ? `; ${pooled} of each ${cell[0]} x ${cell[1]}` : "";
   return {
     kind: "map",
-    title: `${title}: queries ${top} to ${bottom - 1}, keys ${left} to ${right - 1}${said}`,
+    title: `${title}: queries ${top} to ${bottom - 1}, keys ${left} to ${right - 1}${pooling}`,
     rows: firstRows.map(label(source.row, cell[0])),
     columns: firstColumns.map(label(source.column, cell[1])),
     weights,

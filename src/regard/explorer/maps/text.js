@@ -41,10 +41,10 @@ export class WordsView {
 
   about({ strongest, total }, [first, last], size) {
     const { cell, axis, source } = this;
-    const said = axis === "row" ? "looks at these words" : "is looked at by these words";
+    const verb = axis === "row" ? "looks at these words" : "is looked at by these words";
     const inAll = axis === "column" ? `; ${precisely(total)} in all` : "";
     return (
-      `“${source[axis].at(cell[axis])}” (${cell[axis]}) ${said}, deepest ${precisely(strongest[0][1])}; ` +
+      `“${source[axis].at(cell[axis])}” (${cell[axis]}) ${verb}, deepest ${precisely(strongest[0][1])}; ` +
       `words ${first} to ${last - 1} of ${size}${inAll}.`
     );
   }

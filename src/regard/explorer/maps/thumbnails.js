@@ -88,9 +88,9 @@ export class Thumbnails {
     for (const { layer, head, name } of heads) {
       const cell = this.cells.get(`${layer} ${head}`);
       if (!cell) continue;
-      const said = `${cell.label}, head ${head}: ${name}`;
-      cell.button.setAttribute("aria-label", said);
-      cell.button.title = said;
+      const label = `${cell.label}, head ${head}: ${name}`;
+      cell.button.setAttribute("aria-label", label);
+      cell.button.title = label;
       cell.button.querySelector(".head-name").textContent = `${head} ${name}`;
     }
   }

@@ -1,4 +1,4 @@
-// What each rung of the ladder opens with. `one` and `self` are the two worked examples (`regard.worked`).
+// What each rung of the ladder opens with. `one` and `self` are the two worked examples (`regard.worked_examples`).
 
 const WORDS = [
   [1, 0, 1],

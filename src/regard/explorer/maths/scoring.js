@@ -2,7 +2,7 @@
 
 import { NORMALIZERS, SCORES, dot, halves, matmul, softmaxOverAll, tanhPairs } from "./maths.js";
 import { short } from "../viewer/numbers.js";
-import { as, bracketed, cosineWhy, given, made, pairs, pointwise, product, sum } from "./tables.js";
+import { as, bracketed, cosineWhy, given, made, pairs, elementwise, product, sum } from "./tables.js";
 
 /** The score's own weights as tables that can be edited. */
 export function weightTables(score, weights) {
@@ -56,7 +56,7 @@ function dotTables({ query, key, id, named }) {
 function scaledTables(work) {
   const [plain] = dotTables(work);
   const width = work.query.values[0].length;
-  const scaled = pointwise(
+  const scaled = elementwise(
     work.id("scaled"),
     work.named("Scaled scores"),
     "scores / √*d*",
@@ -185,7 +185,7 @@ function normalWhy(normalize, score, scores) {
 export function weightedTable(weights, value, { follow = 0, suffix = "", title = "" } = {}) {
   const row = weights.values[follow];
   const whose = weights.values.length > 1 ? ` for ${weights.rows[follow]}` : "";
-  return pointwise(
+  return elementwise(
     `weighted${suffix}`,
     `Weighted values${whose}${title}`,
     "*w*_{j} *v*_{j}",

@@ -62,7 +62,7 @@ export function product(id, name, formula, left, right, { transposed = false, ..
 }
 
 /** Each number from the number of another table at the same place, and those of `others`. */
-export function pointwise(id, name, formula, source, change, why, { others = [], ...rest } = {}) {
+export function elementwise(id, name, formula, source, change, why, { others = [], ...rest } = {}) {
   const values = each(source.values, change);
   return made(
     {

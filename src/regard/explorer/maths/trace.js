@@ -4,7 +4,7 @@ import { largestGap, reorder, sinusoidal } from "./maths.js";
 import { contextTable, scoreTables, weightTables, weightedTable, weightsTable } from "./scoring.js";
 import { short } from "../viewer/numbers.js";
 import { PRESETS } from "./presets.js";
-import { as, bracketed, given, made, pointwise, product, slice } from "./tables.js";
+import { as, bracketed, given, made, elementwise, product, slice } from "./tables.js";
 
 export const RUNGS = {
   one: ["One query", "One vector asks; each key answers with a score; the best answers fill the context."],
@@ -128,7 +128,7 @@ function withPlaces(state, input) {
     note: "A pattern for first, second, third …",
     rows: input.values.map((_, i) => `place ${i + 1}`),
   });
-  const together = pointwise(
+  const together = elementwise(
     "placed",
     "Words with places",
     "*x*_{i} + *p*_{i}",
@@ -174,7 +174,7 @@ function heads(state, query, key, value, W_O) {
     const [q, k, v] = [query, key, value].map((table) => slice(table, head * width, width));
     const scored = scoreTables(state.score, q, k, {}, names);
     const weights = weightsTable(state.normalize, scored.at(-1), names);
-    // The scaled scores come without their unscaled twin here: they are said to be made from query and key.
+    // The scaled scores come without their unscaled twin here: they are described as made from query and key.
     const compared = made({ ...scored.at(-1), note: null }, [q, k]);
     return [compared, { ...weights, note: null }, { ...contextTable(weights, v, null, names), note: null }];
   });

@@ -82,7 +82,7 @@ export class Chapter {
   }
 
   /** A beat's words, with what stands in braces computed: {word.2}, {strongest.2}, {c.1}. */
-  said(text, trace) {
+  filled(text, trace) {
     return text.replace(/\{([a-z]+)\.?([^}]*)\}/g, (all, name, rest) => {
       if (name === "word") return `*${trace.words[Number(rest) - 1] ?? "…"}*`;
       if (name === "last") return trace.words.at(-1);

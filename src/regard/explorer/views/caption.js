@@ -255,12 +255,12 @@ class Captions {
     this.app.announce(
       this.results
         .filter(({ data }) => data)
-        .map((result) => this.said(result))
+        .map((result) => this.announcement(result))
         .join("; "),
     );
   }
 
-  said({ whole, data }) {
+  announcement({ whole, data }) {
     const text = data.words.join(" ");
     return this.hide.length ? `${text} (${changedWords(whole.words, data.words)})` : text;
   }

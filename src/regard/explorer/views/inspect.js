@@ -213,8 +213,8 @@ class Inspect {
 
   title() {
     const { heads } = this.state;
-    const said = heads.length === 1 ? `head ${heads[0]}` : `mean of heads ${heads.join(", ")}`;
-    return `${this.labels.get(this.shown.name)}, ${said}${this.shown.cross ? ", cross-attention" : ""}`;
+    const which = heads.length === 1 ? `head ${heads[0]}` : `mean of heads ${heads.join(", ")}`;
+    return `${this.labels.get(this.shown.name)}, ${which}${this.shown.cross ? ", cross-attention" : ""}`;
   }
 
   showWords() {

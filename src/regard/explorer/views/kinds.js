@@ -279,8 +279,8 @@ class Kinds {
       ["query", QUERY],
       ["keys", KEYS],
     ]) {
-      const said = (table) => table.map((row) => row.join(",")).join(";");
-      if (said(this[name]) !== said(first)) params.set(name, said(this[name]));
+      const written = (table) => table.map((row) => row.join(",")).join(";");
+      if (written(this[name]) !== written(first)) params.set(name, written(this[name]));
     }
     if (this.text && this.text.value.trim() !== FIRST) params.set("text", this.text.value.trim());
     this.app.write(params);

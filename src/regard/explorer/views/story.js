@@ -69,7 +69,7 @@ class Story {
   turn(params, [slug, beat]) {
     if (slug !== this.slug || !this.chapter) return false;
     this.at = Math.min(Math.max(0, Number(beat) - 1 || 0), this.chapter.beats.length - 1);
-    this.said = null;
+    this.reply = null;
     this.chapter.read(params);
     this.show({ history: true });
     return true;
@@ -93,8 +93,8 @@ class Story {
     this.trace = trace;
     this.title.textContent = chapter.title;
     document.title = `${chapter.title} · regard`;
-    this.say.replaceChildren(formula(chapter.said(beat.say, trace)));
-    this.verdict.replaceChildren(formula(this.said ?? ""));
+    this.say.replaceChildren(formula(chapter.filled(beat.say, trace)));
+    this.verdict.replaceChildren(formula(this.reply ?? ""));
     this.stage.draw(scene, { choices: beat.ask ?? [], fresh: at ? fresh : [], still });
     this.stage.element.hidden = !scene.items.length;
     this.sum.hidden = !scene.items.some((item) => trace.numbers.has(item.key));
@@ -135,9 +135,9 @@ class Story {
   }
 
   /** To another beat; beyond the last one to the next chapter. */
-  go(at, said = null) {
+  go(at, reply = null) {
     if (!this.chapter) return;
-    this.said = said;
+    this.reply = reply;
     if (at >= 0 && at < this.chapter.beats.length) {
       this.at = at;
       this.pinned = null;

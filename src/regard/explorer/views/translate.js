@@ -131,7 +131,7 @@ class Translate {
     this.show();
     if (push) this.write({ push });
     this.refocus(focus);
-    this.app.announce(this.said());
+    this.app.announce(this.announcement());
     if (plain && !plain.answer) this.showPlain(await plain.coming, signal);
   }
 
@@ -146,7 +146,7 @@ class Translate {
     return { model, asked, coming, answer: null };
   }
 
-  said() {
+  announcement() {
     if (!this.hide.length) return `Translation: ${this.result.text}`;
     const changed = changedWords(this.whole.answer.rows, this.result.rows);
     return `Without ${this.hiddenNames()}: ${this.result.text} (${changed})`;

@@ -1,4 +1,4 @@
-// Numbers short enough for a cell, said as `regard.show.cells.short` says them.
+// Numbers short enough for a cell, written as `regard.show.formatting` writes them.
 
 /** Four decimals, or the power of ten where that would say little: 927, 0.1192, 7.9e-232, -∞. */
 export function short(number) {
